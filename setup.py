@@ -1,0 +1,48 @@
+"""Build of the compiled core: one extension per piece of docs/architecture.
+
+CGRAD_BOUNDSCHECK=1   index and None checks in the Cython code, for the test run that looks for them
+CGRAD_ONLY=_blas      build only the named extension, while working on it
+"""
+import os
+
+import numpy
+from Cython.Build import cythonize
+from setuptools import Extension, setup
+
+CHECKED = os.environ.get("CGRAD_BOUNDSCHECK") == "1"
+ONLY = os.environ.get("CGRAD_ONLY", "").split()
+MSVC = os.name == "nt"
+
+# -fno-math-errno and -fno-trapping-math change no result; without them GCC does not vectorise selects.
+OPTIMISE = ["/O2"] if MSVC else ["-O3", "-fno-math-errno", "-fno-trapping-math", "-Wno-unused-function"]
+
+# name -> (sources, further files whose change means a rebuild)
+PIECES = {
+    "_kernels": (["src/kernels.pyx", "src/c/kernels.c"], ["src/c/kernels.h"]),
+    "_loops": (["src/loops.pyx"], ["cgrad/_loops.pxd"]),
+    "_blas": (["src/blas.pyx"], ["cgrad/_blas.pxd"]),
+    "_program": (["src/program.pyx"], ["cgrad/_program.pxd", "cgrad/_loops.pxd"]),
+    "_tape": (["src/tape.pyx"], ["cgrad/_tape.pxd"]),
+    "_array": (["src/array.pyx"], ["cgrad/_array.pxd", "cgrad/_tape.pxd", "cgrad/_loops.pxd"]),
+    "_sweep": (["src/sweep.pyx"], ["cgrad/_sweep.pxd", "cgrad/_array.pxd", "cgrad/_tape.pxd",
+                                   "cgrad/_program.pxd"]),
+}
+
+
+def extension(name):
+    sources, depends = PIECES[name]
+    return Extension(
+        f"cgrad.{name}", sources, depends=depends,
+        include_dirs=[numpy.get_include(), "src/c"],
+        define_macros=[("NPY_NO_DEPRECATED_API", "NPY_2_0_API_VERSION"),
+                       ("NPY_TARGET_VERSION", "NPY_2_0_API_VERSION")],
+        extra_compile_args=OPTIMISE)
+
+
+setup(ext_modules=cythonize(
+    [extension(name) for name in PIECES if not ONLY or name in ONLY],
+    build_dir="build/cython",
+    include_path=["."],
+    compiler_directives=dict(
+        language_level=3, boundscheck=CHECKED, wraparound=False, initializedcheck=CHECKED,
+        nonecheck=CHECKED, cdivision=True, freethreading_compatible=True)))
