@@ -4,6 +4,7 @@ CGRAD_BOUNDSCHECK=1   index and None checks in the Cython code, for the test run
 CGRAD_ONLY=_blas      build only the named extension, while working on it
 """
 import os
+from glob import glob
 
 import numpy
 from Cython.Build import cythonize
@@ -18,7 +19,7 @@ OPTIMISE = ["/O2"] if MSVC else ["-O3", "-fno-math-errno", "-fno-trapping-math",
 
 # name -> (sources, further files whose change means a rebuild)
 PIECES = {
-    "_kernels": (["src/kernels.pyx", "src/c/kernels.c"], ["src/c/kernels.h"]),
+    "_kernels": (["src/kernels.pyx", *sorted(glob("src/c/kernels_*.c"))], sorted(glob("src/c/kernels*.h"))),
     "_loops": (["src/loops.pyx"], ["cgrad/_loops.pxd"]),
     "_blas": (["src/blas.pyx"], ["cgrad/_blas.pxd"]),
     "_program": (["src/program.pyx"], ["cgrad/_program.pxd", "cgrad/_loops.pxd"]),
@@ -33,7 +34,7 @@ def extension(name):
     sources, depends = PIECES[name]
     return Extension(
         f"cgrad.{name}", sources, depends=depends,
-        include_dirs=[numpy.get_include(), "src/c"],
+        include_dirs=[numpy.get_include(), "src", "src/c"],
         define_macros=[("NPY_NO_DEPRECATED_API", "NPY_2_0_API_VERSION"),
                        ("NPY_TARGET_VERSION", "NPY_2_0_API_VERSION")],
         extra_compile_args=OPTIMISE)

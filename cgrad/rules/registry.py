@@ -1,0 +1,157 @@
+"""The registry of ops, and the few words in which a rule is written.
+
+`elementwise` and `zero` are one-line rows; `structural` makes an op with a VJP written as a function; `implements` and
+`method` say which NumPy function, or ndarray method, a Python function records. Uses the tape and Array only; every rules
+module uses this one.
+"""
+from dataclasses import dataclass
+
+import numpy as np
+
+from cgrad._array import (FUNCTIONS, METHODS, PROPERTIES, UFUNC_METHODS, UFUNCS, Array, constant, copy_of, overwrite,
+                          plain_value, record, tracked)
+from cgrad._tape import Op
+
+__all__ = ["REGISTRY", "SAMPLES", "Array", "Sample", "constant", "copy_of", "elementwise", "first_array", "implements", "is_array",
+           "method", "not_differentiable", "overwrite", "plain_function", "plain_value", "prop", "record", "structural",
+           "tracked", "ufunc_method", "zero"]
+
+REGISTRY = {}           # name -> Op
+SAMPLES = {}            # name -> list of Sample: what the generic tests call
+
+
+@dataclass(frozen=True)
+class Sample:
+    """One call that the generic tests make of a function.
+
+    Parameters
+    ----------
+    function : callable
+        Called as ``function(*arrays, **kwargs)``; a NumPy function, or a lambda over NumPy functions.
+    shapes : tuple of shapes
+        One floating array per differentiated argument.
+    domain : tuple of (low, high), or one (low, high)
+        Where each argument is drawn from.
+    kwargs : dict
+    complex : bool
+        Also defined, and tested, for complex arguments.
+    """
+    function: object
+    shapes: tuple
+    domain: tuple = (-2.0, 2.0)
+    kwargs: tuple = ()
+    complex: bool = False
+
+
+def _register(op):
+    if op.name in REGISTRY:
+        raise ValueError(f"two ops are called {op.name}")
+    REGISTRY[op.name] = op
+    return op
+
+
+def elementwise(ufunc, *partials, complex_partials=None, domain=(-2.0, 2.0), complex=True, linear=False):
+    """A row: a ufunc and its partial derivative by each input.
+
+    A partial is a number, or a function of some of ``x, y, z`` (inputs and result) made of ufuncs; its parameter names tell the
+    tape what to keep. `complex_partials` are those of complex results, where the formula differs. `domain`, one interval or one per input, and `complex` say where the tests go.
+    """
+    op = _register(Op(ufunc.__name__, "elementwise", ufunc=ufunc, partials=partials,
+                      complex_partials=complex_partials, linear=linear))
+    UFUNCS[ufunc] = op
+    SAMPLES[op.name] = [Sample(ufunc, ((3,),) * ufunc.nin, domain, complex=complex)]
+    return op
+
+
+def zero(ufunc, domain=(-2.0, 2.0)):
+    """A ufunc whose derivative is zero wherever it exists."""
+    op = _register(Op(ufunc.__name__, "zero", ufunc=ufunc, partials=(0,) * ufunc.nin))
+    UFUNCS[ufunc] = op
+    return op
+
+
+def structural(name, *, vjp, reads=(), linear=False, inverse=None, samples=()):
+    """An op with a VJP written as a function; see `cgrad._tape.Op`. `samples` are the calls that the generic tests make."""
+    count = len(vjp) if isinstance(vjp, tuple) else 1
+    reads = tuple(reads) if reads else ("",) * count
+    op = _register(Op(name, "structural", vjp=vjp, reads=reads, linear=linear, inverse=inverse))
+    SAMPLES[name] = list(samples)
+    return op
+
+
+def implements(*functions):
+    """The decorated function records what these NumPy functions compute."""
+    def add(handler):
+        for f in functions:
+            UFUNCS[f] = handler if isinstance(f, np.ufunc) else UFUNCS.get(f)
+            if not isinstance(f, np.ufunc):
+                del UFUNCS[f]
+                FUNCTIONS[f] = handler
+        return handler
+    return add
+
+
+def method(*names):
+    """The decorated function(self, ...) is an ndarray method of Array."""
+    def add(handler):
+        for name in names:
+            METHODS[name] = handler
+        return handler
+    return add
+
+
+def prop(name):
+    """The decorated function(self) is an ndarray attribute of Array."""
+    def add(handler):
+        PROPERTIES[name] = handler
+        return handler
+    return add
+
+
+def ufunc_method(ufunc, name):
+    """The decorated function records ``ufunc.name(...)``, e.g. ``np.add.reduce``."""
+    def add(handler):
+        UFUNC_METHODS[ufunc, name] = handler
+        return handler
+    return add
+
+
+def plain_function(*functions):
+    """Functions without a derivative (shapes, comparisons, integer results): called on the values, give plain results."""
+    for f in functions:
+        def handler(*args, _f=f, **kwargs):
+            return _f(*plain_tree(args), **plain_tree(kwargs))
+        if isinstance(f, np.ufunc):
+            UFUNCS[f] = handler
+        else:
+            FUNCTIONS[f] = handler
+
+
+def plain_tree(x):
+    """Values in place of Arrays, inside tuples, lists and dicts too."""
+    if isinstance(x, (tuple, list)):
+        return type(x)(map(plain_tree, x))
+    if isinstance(x, dict):
+        return {k: plain_tree(v) for k, v in x.items()}
+    return plain_value(x)
+
+
+def not_differentiable(*functions, instead):
+    """Functions that have no derivative rule on purpose; the error says what to use."""
+    for f in functions:
+        def handler(*args, _f=f, **kwargs):
+            raise NotImplementedError(f"{_f.__module__}.{_f.__name__} cannot be differentiated; {instead}")
+        FUNCTIONS[f] = handler
+
+
+def is_array(x):
+    """Whether x is a tracked array (with or without a node)."""
+    return type(x) is Array
+
+
+def first_array(*xs):
+    """The first Array among the arguments."""
+    for x in xs:
+        if type(x) is Array:
+            return x
+    raise TypeError("no tracked array among the arguments")

@@ -1,0 +1,519 @@
+"""The transforms: functions in, functions out. Each one opens a window on the tape, runs the function, and sweeps.
+
+Uses the sweep, the tape and containers; nothing below uses this module.
+"""
+import functools
+
+import numpy as np
+
+from . import tree
+from ._array import Array, copy_of, plain_value
+from ._context import (as_leaf, check_unconnected, current_tape, identity_seeds, plain_tree, reverse, rows_per_chunk,
+                       unconnected)
+from ._tape import TapeError, close_tape, open_tape
+
+__all__ = ["elementwise_grad", "grad", "gradients", "jacobian", "stop_gradient", "value_and_grad", "vjp"]
+
+
+class _Trace:
+    """One run of a function on fresh leaves: its inputs, its result, and the stretch of tape between."""
+
+    __slots__ = ("aux", "leaves", "leaf_counts", "nested", "out", "rebuilds", "start", "tape")
+
+    def __init__(self, where, fun, args, kwargs, argnums, has_aux):
+        self.tape = tape = open_tape()
+        try:
+            self.nested = tape.recording > 1
+            self.start = len(tape)
+            args = list(args)
+            self.leaves, self.rebuilds, self.leaf_counts = [], [], []
+            for n in argnums:
+                arg = args[n]
+                if isinstance(arg, (np.ndarray, float)) or type(arg) is Array:
+                    new = as_leaf(tape, arg, f"{where}: argument {n}")
+                    self.leaves.append(new)
+                    self.rebuilds.append(None)
+                    self.leaf_counts.append(1)
+                    args[n] = new
+                else:
+                    values, rebuild = tree.flatten(arg)
+                    paths = [path for path, _ in tree.leaves_with_paths(arg)]
+                    new = [as_leaf(tape, v, f"{where}: argument {n}{p}") for p, v in zip(paths, values)]
+                    self.leaves += new
+                    self.rebuilds.append(rebuild)
+                    self.leaf_counts.append(len(new))
+                    args[n] = rebuild(new)
+            self.leaves = [(x, x.node_number) for x in self.leaves]
+            out = fun(*args, **kwargs)
+            self.aux = None
+            if has_aux:
+                if not (isinstance(out, tuple) and len(out) == 2):
+                    raise TypeError(f"{where}: with has_aux=True the function must return (output, auxiliary data), a tuple "
+                                    f"of two; got {type(out).__name__}")
+                out, self.aux = out
+            self.out = out
+        except BaseException:
+            close_tape(tape)
+            raise
+
+    def __enter__(self):
+        # a sweep that nobody records runs after the window has closed, one that is recorded while the outer one is open
+        close_tape(self.tape)
+        return self
+
+    def __exit__(self, *error):
+        return False
+
+    def sweep(self, targets, seeds, lead=(), freeing=False):
+        """Adjoints of all leaves; None where nothing leads there."""
+        recorded = current_tape() is not None
+        windows = [(self.start, len(self.tape))]
+        return reverse(self.tape, targets, seeds, [n for _, n in self.leaves], windows=windows, recorded=recorded,
+                       freeing=freeing and not recorded, lead=lead)
+
+    def give(self, adjoints, lead=()):
+        """The adjoints in the containers of the arguments; zeros for leaves without influence."""
+        results, at = [], 0
+        for rebuild, count in zip(self.rebuilds, self.leaf_counts):
+            part = []
+            for (x, _), g in zip(self.leaves[at:at + count], adjoints[at:at + count]):
+                if g is None:
+                    g = np.zeros(lead + x.shape, x.dtype)
+                elif not x.is_scalar and type(g) is not Array:
+                    g = np.asarray(g)
+                part.append(g)
+            results.append(part[0] if rebuild is None else rebuild(part))
+            at += count
+        return results
+
+
+def _argnums(where, argnums, args):
+    """argnums as a tuple of positions, and whether it was one number."""
+    single = not isinstance(argnums, (tuple, list))
+    numbers = (argnums,) if single else tuple(argnums)
+    for n in numbers:
+        if not isinstance(n, (int, np.integer)):
+            raise TypeError(f"{where}: argnums is {argnums!r}; expected an integer or a tuple of integers")
+        if not -len(args) <= n < len(args):
+            raise ValueError(f"{where}: argnums {n} is out of range: the function was called with {len(args)} positional "
+                             f"argument{'s' if len(args) != 1 else ''}; pass the differentiated arguments by position")
+    return tuple(n % len(args) for n in numbers), single
+
+
+def _check_callable(where, fun):
+    if not callable(fun):
+        raise TypeError(f"{where}: expected a function, got {type(fun).__name__}; write {where}(f)(x), not {where}(f(x))")
+
+
+def _scalar_target(where, out, holomorphic):
+    """(node, seed) of the result of a function that must be scalar; node -1 where it is a constant."""
+    if type(out) is Array:
+        shape, dtype = out.shape, out.dtype
+    else:
+        if isinstance(out, (list, tuple, dict)) or out is None:
+            raise TypeError(f"{where}: the function returned {type(out).__name__}; expected one scalar. Use has_aux=True for "
+                            "additional results, and cgrad.jacobian or cgrad.vjp for several outputs")
+        value = np.asarray(out)
+        shape, dtype = value.shape, value.dtype
+        if dtype == object:
+            raise TypeError(f"{where}: the function returned {type(out).__name__}; expected one scalar")
+    if shape != ():
+        raise ValueError(f"{where}: the function returned an array of shape {shape}; expected a scalar. Use cgrad.jacobian "
+                         "for all its derivatives, cgrad.vjp for a weighted sum of them, or sum the result")
+    if dtype.kind == "c" and not holomorphic:
+        raise TypeError(f"{where}: the function returned a complex number, whose derivative is not one number unless the "
+                        "function is holomorphic: pass holomorphic=True, or make the result real")
+    if holomorphic and type(out) is Array and dtype.kind != "c":
+        raise TypeError(f"{where}: holomorphic=True, but the function returned {dtype}; expected a complex result")
+    if type(out) is not Array:
+        return -1, None
+    return out.node_number, dtype.type(1)
+
+
+def value_and_grad(fun, argnums=0, has_aux=False, holomorphic=False):
+    """A function that gives the value of `fun` and its gradient.
+
+    Parameters
+    ----------
+    fun : callable
+        Takes arrays, scalars or nested containers of them, written in ordinary NumPy; returns a real scalar.
+    argnums : int or tuple of int
+        The positional arguments to differentiate by. They must be floating or complex.
+    has_aux : bool
+        `fun` returns ``(scalar, auxiliary data)``.
+    holomorphic : bool
+        `fun` is holomorphic: complex arguments and a complex result; gives the complex derivative.
+
+    Returns
+    -------
+    callable
+        ``f(*args) -> (value, gradient)``, or ``((value, aux), gradient)``. The gradient has the shape, dtype and containers of
+        its argument; it is a tuple if `argnums` is one. For complex arguments of a real function it is df/dx - i df/dy.
+
+    Raises
+    ------
+    ValueError
+        If the result is not a scalar.
+    TypeError
+        If an argument to differentiate by is not floating.
+
+    Examples
+    --------
+    >>> import numpy as np, cgrad
+    >>> value, gradient = cgrad.value_and_grad(lambda x: np.sum(x**2))(np.array([1.0, 2.0]))
+    >>> print(value, gradient)
+    5.0 [2. 4.]
+    """
+    return _value_and_grad("value_and_grad", fun, argnums, has_aux, holomorphic)
+
+
+def _value_and_grad(where, fun, argnums, has_aux, holomorphic):
+    _check_callable(where, fun)
+
+    @functools.wraps(fun, updated=())
+    def differentiated(*args, **kwargs):
+        numbers, single = _argnums(where, argnums, args)
+        trace = _Trace(where, fun, args, kwargs, numbers, has_aux)
+        with trace:
+            node, seed = _scalar_target(where, trace.out, holomorphic)
+            if holomorphic:
+                for x, _ in trace.leaves:
+                    if x.dtype.kind != "c":
+                        raise TypeError(f"{where}: holomorphic=True, but an argument has dtype {x.dtype}; expected complex")
+            value, aux = trace.out, trace.aux
+            if not trace.nested:
+                value, aux = plain_tree(value), plain_tree(aux) if has_aux else None
+            if node < 0:
+                adjoints = [None] * len(trace.leaves)
+            else:
+                adjoints = trace.sweep([node], [seed], freeing=True)
+            gradient = trace.give(adjoints)
+        return (value, aux) if has_aux else value, gradient[0] if single else tuple(gradient)
+    return differentiated
+
+
+def grad(fun, argnums=0, has_aux=False, holomorphic=False):
+    """A function that gives the gradient of `fun`; see `value_and_grad`, which gives the value for nothing.
+
+    Parameters
+    ----------
+    fun : callable
+        Returns a real scalar.
+    argnums : int or tuple of int
+        The positional arguments to differentiate by.
+    has_aux : bool
+        `fun` returns ``(scalar, auxiliary data)``; the result is then ``(gradient, aux)``.
+    holomorphic : bool
+        Complex derivative of a holomorphic function.
+
+    Returns
+    -------
+    callable
+
+    Examples
+    --------
+    >>> import numpy as np, cgrad
+    >>> cgrad.grad(np.sin)(0.0)
+    np.float64(1.0)
+    >>> cgrad.grad(cgrad.grad(lambda x: x**3))(2.0)
+    np.float64(12.0)
+    """
+    differentiated = _value_and_grad("grad", fun, argnums, has_aux, holomorphic)
+
+    @functools.wraps(fun, updated=())
+    def gradient(*args, **kwargs):
+        value, g = differentiated(*args, **kwargs)
+        return (g, value[1]) if has_aux else g
+    return gradient
+
+
+def vjp(fun, *primals, has_aux=False):
+    """The value of `fun`, and its pullback: the product of an adjoint of the output with the Jacobian.
+
+    Parameters
+    ----------
+    fun : callable
+        May return arrays in any containers.
+    *primals
+        The arguments; all are differentiated.
+    has_aux : bool
+        `fun` returns ``(output, auxiliary data)``.
+
+    Returns
+    -------
+    out
+        The value.
+    pullback : callable
+        ``pullback(adjoint) -> tuple``, one entry per primal. The adjoint has the containers and shapes of `out`. It may be
+        called many times, and holds the values of the run until it is dropped.
+    aux
+        Only with `has_aux`.
+
+    Examples
+    --------
+    >>> import numpy as np, cgrad
+    >>> out, pullback = cgrad.vjp(lambda x: x**2, np.array([1.0, 2.0]))
+    >>> pullback(np.array([1.0, 10.0]))
+    (array([ 2., 40.]),)
+    """
+    _check_callable("vjp", fun)
+    trace = _Trace("vjp", fun, primals, {}, tuple(range(len(primals))), has_aux)
+    with trace:
+        outs, rebuild = tree.flatten(trace.out)
+        targets = _targets("vjp", outs)
+        if trace.nested:
+            shown = [o if type(o) is Array else o for o in outs]
+        else:
+            shown = [plain_value(o) for o in outs]
+            shown = [v.copy() if isinstance(v, np.ndarray) and type(o) is Array else v for v, o in zip(shown, outs)]
+
+    def pullback(adjoint):
+        """Tuple of adjoints of the primals; `adjoint` has the containers and shapes of the output."""
+        seeds, _ = tree.flatten(adjoint)
+        if len(seeds) != len(outs):
+            raise ValueError(f"vjp: the adjoint has {len(seeds)} arrays; expected {len(outs)}, as the output of the function")
+        for seed, (_, shape, dtype) in zip(seeds, targets):
+            _check_seed("vjp: adjoint", seed, shape, dtype)
+        used = [(n, s) for (n, _, _), s in zip(targets, seeds) if n >= 0]
+        return tuple(trace.give(trace.sweep([n for n, _ in used], [s for _, s in used])))
+
+    result = rebuild(shown), pullback
+    return (*result, trace.aux if trace.nested else plain_tree(trace.aux)) if has_aux else result
+
+
+def _targets(where, outs):
+    """(node, shape, dtype) of each output leaf; node -1 where it is a constant."""
+    targets = []
+    for o in outs:
+        if type(o) is Array:
+            targets.append((o.node_number, o.shape, o.dtype))
+        else:
+            value = np.asarray(o)
+            if value.dtype == object:
+                raise TypeError(f"{where}: the function returned {type(o).__name__}; expected arrays, scalars, or containers "
+                                "of them")
+            targets.append((-1, value.shape, value.dtype))
+    return targets
+
+
+def _check_seed(where, seed, shape, dtype):
+    if np.shape(seed) != shape:
+        raise ValueError(f"{where} has shape {np.shape(seed)}; expected {shape}, the shape of the output it belongs to")
+    kind = seed.dtype.kind if hasattr(seed, "dtype") else np.asarray(seed).dtype.kind
+    if kind == "c" and dtype.kind != "c":
+        raise TypeError(f"{where} is complex, but the output it belongs to is {dtype}; pass a real one")
+    if kind not in "fcui":
+        raise TypeError(f"{where} has dtype {np.asarray(seed).dtype}; expected numbers")
+
+
+def jacobian(fun, argnums=0, as_matrix=False, chunk=None):
+    """A function that gives all derivatives of all outputs of `fun`, by one batched reverse sweep.
+
+    Parameters
+    ----------
+    fun : callable
+        Returns an array, or containers of arrays and scalars.
+    argnums : int or tuple of int
+        The positional arguments to differentiate by.
+    as_matrix : bool
+        Give one plain matrix: all outputs (rows) by all inputs (columns), each in C order.
+    chunk : int, optional
+        How many rows one sweep takes; by default all that fit into a bounded amount of memory.
+
+    Returns
+    -------
+    callable
+        For an output of shape S and an argument of shape T the Jacobian has shape S + T. Containers of the output are
+        outside, those of the arguments inside. With a tuple of `argnums` a tuple.
+
+    Examples
+    --------
+    >>> import numpy as np, cgrad
+    >>> f = lambda v: np.stack([v[0]**2 + 2*v[1], v[1]**2])
+    >>> print(cgrad.jacobian(f)(np.array([1.0, 4.0])))
+    [[2. 2.]
+     [0. 8.]]
+    >>> g = lambda x, y: [x**2 + 2*y, y**2]
+    >>> print(cgrad.jacobian(g, argnums=(0, 1), as_matrix=True)(1.0, 4.0))
+    [[2. 2.]
+     [0. 8.]]
+    """
+    _check_callable("jacobian", fun)
+
+    @functools.wraps(fun, updated=())
+    def differentiated(*args, **kwargs):
+        numbers, single = _argnums("jacobian", argnums, args)
+        trace = _Trace("jacobian", fun, args, kwargs, numbers, False)
+        with trace:
+            outs, rebuild = tree.flatten(trace.out)
+            targets = _targets("jacobian", outs)
+            blocks = [_jacobian_rows(trace, *t, chunk) for t in targets]
+            if as_matrix:
+                return _one_matrix(trace, targets, blocks)
+            results = []
+            for (_, shape, _), block in zip(targets, blocks):
+                full = [b.reshape(shape + x.shape) for b, (x, _) in zip(block, trace.leaves)]
+                given = trace.give(full, shape)
+                results.append(given[0] if single else tuple(given))
+            return rebuild(results)
+    return differentiated
+
+
+def _jacobian_rows(trace, node, shape, dtype, chunk):
+    """For each leaf the array (size of the output, *shape of the leaf)."""
+    size = int(np.prod(shape))
+    if dtype.kind not in "fc" and node >= 0:
+        raise TypeError(f"jacobian: the function returned {dtype}, which has no derivative")
+    if node < 0 or size == 0:
+        return [np.zeros((size, *x.shape), x.dtype) for x, _ in trace.leaves]
+    step, parts = rows_per_chunk(trace.tape, trace.start, size, chunk), []
+    for start in range(0, size, step):
+        stop = min(start + step, size)
+        lead = (stop - start,)
+        adjoints = trace.sweep([node], [identity_seeds(shape, dtype, start, stop)], lead)
+        parts.append([np.zeros(lead + x.shape, x.dtype) if g is None else g
+                      for g, (x, _) in zip(adjoints, trace.leaves)])
+    if len(parts) == 1:
+        return parts[0]
+    return [np.concatenate(p) for p in zip(*parts)]
+
+
+def _one_matrix(trace, targets, blocks):
+    rows = []
+    for (_, shape, _), block in zip(targets, blocks):
+        size = int(np.prod(shape))
+        rows.append(np.concatenate([b.reshape((size, -1)) if x.size else b.reshape((size, 0))
+                                    for b, (x, _) in zip(block, trace.leaves)], axis=1))
+    return np.concatenate(rows) if len(rows) != 1 else rows[0]
+
+
+def elementwise_grad(fun, argnums=0, check=True):
+    """A function that gives the derivative of each element of the output by the same element of the argument.
+
+    Parameters
+    ----------
+    fun : callable
+        Acts on each element by itself, so that its Jacobian is diagonal; output and argument have one shape.
+    argnums : int
+        The positional argument to differentiate by.
+    check : bool
+        Refuse functions whose Jacobian is seen not to be diagonal. Functions made of elementwise operations alone are
+        recognised as they are; others cost a second seed in the sweep, with random weights. Without the check, such a function
+        gives the column sums of its Jacobian.
+
+    Returns
+    -------
+    callable
+
+    Raises
+    ------
+    ValueError
+        If output and argument have different shapes, or the Jacobian is not diagonal.
+
+    Examples
+    --------
+    >>> import numpy as np, cgrad
+    >>> cgrad.elementwise_grad(np.square)(np.array([1.0, 2.0]))
+    array([2., 4.])
+    """
+    _check_callable("elementwise_grad", fun)
+
+    @functools.wraps(fun, updated=())
+    def differentiated(*args, **kwargs):
+        numbers, single = _argnums("elementwise_grad", argnums, args)
+        if not single:
+            raise TypeError(f"elementwise_grad: argnums is {argnums!r}; expected one integer")
+        trace = _Trace("elementwise_grad", fun, args, kwargs, numbers, False)
+        with trace:
+            if len(trace.leaves) != 1:
+                raise TypeError(f"elementwise_grad: argument {numbers[0]} is a container; expected one array")
+            x = trace.leaves[0][0]
+            node, shape, dtype = _targets("elementwise_grad", [trace.out])[0]
+            if shape != x.shape:
+                raise ValueError(f"elementwise_grad: the output has shape {shape} and the argument {x.shape}, so the Jacobian "
+                                 "is not diagonal; use cgrad.jacobian, or cgrad.vjp for its column sums")
+            if node < 0:
+                return trace.give([None])[0]
+            ones = np.ones(shape, dtype)
+            if not check or trace.tape.elementwise_only(trace.start, node, x.shape):
+                return trace.give(trace.sweep([node], [ones]))[0]
+            weights = 1 + np.random.default_rng(20).random(shape).astype(dtype)
+            both = trace.sweep([node], [np.stack([ones, weights])], (2,))[0]
+            if both is None:
+                return trace.give([None])[0]
+            slopes, weighted = plain_value(both[0]), plain_value(both[1])
+            if not np.allclose(weighted, slopes * weights, rtol=1e4 * np.finfo(dtype).eps, equal_nan=True):
+                raise ValueError("elementwise_grad: the Jacobian of this function is not diagonal: its elements depend on each "
+                                 "other. Use cgrad.jacobian, or cgrad.vjp for the column sums")
+            return trace.give([both[0]])[0]
+    return differentiated
+
+
+def stop_gradient(x):
+    """`x` as a constant: the same value, no derivative. Containers are taken apart.
+
+    Examples
+    --------
+    >>> import numpy as np, cgrad
+    >>> cgrad.grad(lambda x: x * cgrad.stop_gradient(x))(3.0)
+    np.float64(3.0)
+    """
+    return tree.map_leaves(lambda leaf: leaf.value if type(leaf) is Array else
+                           leaf.__cgrad_array__() if hasattr(type(leaf), "__cgrad_array__") and current_tape() is None
+                           else plain_value(leaf.__cgrad_array__()) if hasattr(type(leaf), "__cgrad_array__") else leaf, x)
+
+
+def gradients(ys, xs, grad_ys=None, unconnected_gradients="none"):
+    """Gradients of the sum of `ys` by each of `xs`, inside a function that is being differentiated or a GradientTape.
+
+    Parameters
+    ----------
+    ys : Array or list of Arrays
+        Values computed from `xs`.
+    xs : Array or list of Arrays
+        Tracked values.
+    grad_ys : array or list of arrays, optional
+        Seeds, one for each of `ys`, of its shape; ones by default.
+    unconnected_gradients : {"none", "zero"}
+        What an x gets that no y depends on.
+
+    Returns
+    -------
+    Array or list of Arrays
+        As `xs`; recorded, so that they can be differentiated again.
+
+    Examples
+    --------
+    >>> import numpy as np, cgrad
+    >>> def slope_squared(x):
+    ...     return cgrad.gradients(np.sin(x), x)**2
+    >>> cgrad.grad(slope_squared)(0.0)      # d/dx cos(x)**2
+    np.float64(-0.0)
+    """
+    check_unconnected("gradients", unconnected_gradients)
+    tape = current_tape()
+    if tape is None:
+        raise TapeError("gradients: nothing records here; call it inside a function that cgrad differentiates, or inside a "
+                        "GradientTape; elsewhere use cgrad.grad or GradientTape.gradient")
+    single = not isinstance(xs, (list, tuple))
+    xs = [xs] if single else list(xs)
+    ys = list(ys) if isinstance(ys, (list, tuple)) else [ys]
+    seeds = [None] * len(ys) if grad_ys is None else list(grad_ys) if isinstance(grad_ys, (list, tuple)) else [grad_ys]
+    if len(seeds) != len(ys):
+        raise ValueError(f"gradients: got {len(seeds)} grad_ys for {len(ys)} ys; expected one for each")
+    nodes, sources = [], []
+    for y, s in zip(ys, seeds):
+        if type(y) is not Array:
+            raise TypeError(f"gradients: a y is {type(y).__name__}; expected a tracked value computed from xs")
+        if s is None:
+            s = np.ones(y.shape, y.dtype)
+        _check_seed("gradients: grad_ys", s, y.shape, y.dtype)
+        if y.node_number >= 0:
+            nodes.append((y.node_number, s))
+    for x in xs:
+        if type(x) is not Array or x.node_number < 0:
+            raise TypeError(f"gradients: an x is {type(x).__name__} without a node; expected a tracked value")
+        sources.append(x.node_number)
+    found = reverse(tape, [n for n, _ in nodes], [s for _, s in nodes], sources, recorded=True)
+    found = [unconnected(g, x.shape, x.dtype, unconnected_gradients) for g, x in zip(found, xs)]
+    return found[0] if single else found

@@ -1,0 +1,35 @@
+/* Template over real types, of kernels_arith.c. */
+
+/* Both factors are replaced, not the product: 0 * inf would raise the invalid flag. */
+static inline R FN(strong_product)(R g, R p)
+{
+    R factor = g == 0 ? 0 : p, seed = g == 0 ? 0 : g;
+    return seed * factor;
+}
+
+static inline R FN(ratio_or_zero)(R a, R b)
+{
+    int zero = (a == 0) & (b == 0);
+    R dividend = zero ? 0 : a, divisor = zero ? 1 : b;
+    return dividend / divisor;
+}
+
+/* 1/2 + 1/2 [x wins] - 1/2 [y wins]: equal shares when both win, or neither. */
+static inline R FN(share)(R x, R y)
+{
+    R x_part = (x > y) | (x != x) ? (R)0.5 : 0;
+    R y_part = (y > x) | (y != y) ? (R)0.5 : 0;
+    return ((R)0.5 + x_part) - y_part;
+}
+
+static inline R FN(share_ignore_nan)(R x, R y)
+{
+    R x_part = (x > y) | (y != y) ? (R)0.5 : 0;
+    R y_part = (y > x) | (x != x) ? (R)0.5 : 0;
+    return ((R)0.5 + x_part) - y_part;
+}
+
+BINARY_LOOP(FN(strong_multiply), R, FN(strong_product), 0)
+BINARY_LOOP(FN(over_or_zero), R, FN(ratio_or_zero), 0)
+BINARY_LOOP(FN(tie_share), R, FN(share), 1)
+BINARY_LOOP(FN(tie_share_ignore_nan), R, FN(share_ignore_nan), 1)

@@ -1,0 +1,358 @@
+"""The tape: a Wengert list of C structs, and the ops that its nodes name.
+
+Holds `Op`, `Tape`, the current tape of each thread, and the guard of captured ndarrays. Uses NumPy and `cgrad._loops`; used by
+the recording (`array.pyx`) and by everything that reads a tape.
+"""
+cimport cgrad._tape
+cimport cython
+cimport numpy as cnp
+from cpython.mem cimport PyMem_Free, PyMem_Realloc
+from cpython.pythread cimport PyThread_get_thread_ident
+from cpython.ref cimport PyObject, Py_INCREF, Py_XDECREF
+from libc.string cimport memset
+
+from cgrad._loops cimport Loop, find_loop
+
+import inspect
+import threading
+
+import numpy as np
+
+cnp.import_array()
+cnp.import_ufunc()
+
+KINDS = {"leaf": LEAF, "elementwise": ELEMENTWISE, "structural": STRUCTURAL, "getitem": GETITEM, "setitem": SETITEM,
+         "zero": ZERO}
+CODES = {np.add: 1, np.subtract: 2, np.multiply: 3, np.divide: 4, np.negative: 5, np.square: 6}
+
+# Captured ndarrays up to this many bytes are copied; larger ones are made read-only while the tape lives.
+GUARD_COPY_BYTES = 1 << 14
+
+
+class TapeError(RuntimeError):
+    """A tape was used in a way that would give no gradient or a wrong one."""
+
+
+@cython.final
+cdef class Op:
+    """One kind of node: its name and its derivative rule, the only place where either is written.
+
+    Parameters
+    ----------
+    name : str
+        The name of NumPy's function.
+    kind : str
+        "elementwise", "structural", "getitem", "setitem", "zero" or "leaf".
+    ufunc : numpy.ufunc, optional
+        What an elementwise op computes.
+    partials : tuple of callables, optional
+        Elementwise: the partial derivative by each input, a function of some of ``x, y, z``. Its parameter names say what
+        the tape has to keep. A number is a constant slope.
+    complex_partials : tuple, optional
+        The same for complex results, where the real formula would not do.
+    vjp : tuple of callables or callable, optional
+        Structural: ``vjp[i](gz, z, *inputs, **params)`` is the contribution to the adjoint of input i; one callable
+        ``vjp(i, gz, z, *inputs, **params)`` serves ops with any number of inputs. Inputs that are not kept, and z, come
+        as `Spec`.
+    reads : tuple of str, optional
+        Structural: for each input's VJP, which of the values it reads: a string over "x", "y" (first, second input),
+        "z", and "*" (all inputs).
+    linear : bool or tuple, optional
+        The op is linear in all its inputs ("multi" for multilinear), which is its JVP.
+    inverse : callable, optional
+        View ops: ``inverse(view, base_shape, **params)`` gives the base back from the whole view.
+    """
+
+    def __init__(self, str name, str kind, *, ufunc=None, partials=None, complex_partials=None, vjp=None, reads=None, linear=False, inverse=None,
+                 str doc=""):
+        cdef Loop none
+        none.fun = NULL
+        none.data = NULL
+        self.name, self.kind, self.ufunc, self.doc = name, KINDS[kind], ufunc, doc
+        self.partials, self.linear, self.inverse = partials, linear, inverse
+        self.vjp = vjp
+        self.loop_d = self.loop_f = none
+        if ufunc is not None:
+            self.loop_d = find_loop(ufunc, cnp.NPY_DOUBLE)
+            self.loop_f = find_loop(ufunc, cnp.NPY_FLOAT)
+            self.code = CODES.get(ufunc, 0)
+        if partials is not None:
+            self.complex_partials = complex_partials or partials
+            self.reads = tuple(reads_of(p) | reads_of(q) for p, q in zip(partials, self.complex_partials))
+        else:
+            self.reads = tuple(bits_of(r) for r in reads or ())
+        self.programs = [None] * (4 * len(self.reads))      # input by input, one for each dtype slot
+        self.reads0 = self.reads[0] if self.reads else 0
+        self.reads1 = self.reads[1] if len(self.reads) > 1 else 0
+
+    def __repr__(self):
+        return f"<cgrad op {self.name}>"
+
+    def __reduce__(self):
+        raise TypeError(f"op {self.name}: ops are looked up by name, not pickled; use cgrad.rules.REGISTRY[name]")
+
+    @property
+    def state(self):
+        """"differentiable" or "zero derivative"; the other two states raise before anything is recorded."""
+        return "zero derivative" if self.kind == ZERO else "differentiable"
+
+
+cdef int bits_of(str letters) except -1:
+    bits = {"x": KEEP_X, "y": KEEP_Y, "z": KEEP_Z, "*": KEEP_X | KEEP_Y}
+    cdef int total = 0
+    for letter in letters:
+        total |= bits[letter]
+    return total
+
+
+def reads_of(partial):
+    """Which of x, y, z a partial derivative reads: the names of its parameters."""
+    if not callable(partial):
+        return 0                                    # a constant slope
+    return bits_of("".join(inspect.signature(partial).parameters))
+
+
+cdef Op LEAF_OP = Op("leaf", "leaf")
+
+
+@cython.final
+@cython.no_gc
+cdef class Tape:
+    """A growable list of recorded operations, in the order in which they ran."""
+
+    def __cinit__(self):
+        self.thread = PyThread_get_thread_ident()
+        self.of = -1
+        self.locked = {}
+        self.windows = []
+
+    def __dealloc__(self):
+        cdef Py_ssize_t i
+        for i in range(self.n):
+            self.release(i)
+            Py_XDECREF(self.nodes[i].op)
+        PyMem_Free(self.nodes)
+        PyMem_Free(self.dims)
+        PyMem_Free(self.links)
+        unlock(self.locked)
+
+    def __len__(self):
+        return self.n
+
+    cdef Node *push(self, Op op) except NULL:
+        """A new node, cleared, as the last one. The pointer is good until the next push."""
+        cdef Node *node
+        cdef Py_ssize_t room
+        cdef void *grown
+        if self.n == self.capacity:
+            if self.n >= 2000000000:
+                raise TapeError("the tape is full: it holds 2,000,000,000 operations")
+            room = 2 * self.capacity + 64
+            grown = PyMem_Realloc(self.nodes, room * sizeof(Node))
+            if grown == NULL:
+                raise MemoryError(f"no memory for a tape of {room} operations")
+            self.nodes = <Node *> grown
+            self.capacity = room
+        node = &self.nodes[self.n]
+        memset(node, 0, sizeof(Node))
+        Py_INCREF(op)
+        node.op = <PyObject *> op
+        node.in0 = node.in1 = -1
+        node.of = self.of
+        self.n += 1
+        return node
+
+    cdef int add_shape(self, int ndim, const cnp.npy_intp *shape) except -1:
+        cdef Py_ssize_t at = self.n_dims, room
+        cdef void *grown
+        cdef int k
+        if at + ndim > self.capacity_dims:
+            room = 2 * self.capacity_dims + ndim + 64
+            grown = PyMem_Realloc(self.dims, room * sizeof(Py_ssize_t))
+            if grown == NULL:
+                raise MemoryError("no memory for the shapes of a tape")
+            self.dims = <Py_ssize_t *> grown
+            self.capacity_dims = room
+        for k in range(ndim):
+            self.dims[at + k] = shape[k]
+        self.n_dims += ndim
+        return <int> at
+
+    cdef int add_links(self, int n) except -1:
+        cdef Py_ssize_t at = self.n_links, room
+        cdef void *grown
+        if at + n > self.capacity_links:
+            room = 2 * self.capacity_links + n + 64
+            grown = PyMem_Realloc(self.links, room * sizeof(int))
+            if grown == NULL:
+                raise MemoryError("no memory for the links of a tape")
+            self.links = <int *> grown
+            self.capacity_links = room
+        self.n_links += n
+        return <int> at
+
+    cdef void release(self, Py_ssize_t i) noexcept:
+        """Let go of what node i kept."""
+        cdef Node *node = &self.nodes[i]
+        cdef PyObject *x = node.x
+        cdef PyObject *y = node.y
+        cdef PyObject *z = node.z
+        cdef PyObject *params = node.params
+        # cleared first: a destructor may run Python code
+        node.x = node.y = node.z = node.params = NULL
+        Py_XDECREF(x)
+        Py_XDECREF(y)
+        Py_XDECREF(z)
+        Py_XDECREF(params)
+
+    cdef int check_thread(self) except -1:
+        if self.thread != <unsigned long> PyThread_get_thread_ident():
+            raise TapeError("a value tracked in one thread was used in another: a tape belongs to one thread; pass .value "
+                            "to the other thread, or call the transform there")
+        return 0
+
+    cdef object guard(self, object value):
+        """A value that the tape may keep although the user's code can still reach `value`.
+
+        Small arrays are copied. Large ones are made read-only until the tape goes, so that a change is refused instead of
+        changing the gradient.
+        """
+        if not isinstance(value, np.ndarray):
+            return value
+        if value.nbytes <= GUARD_COPY_BYTES:
+            return value.copy(order="K")
+        base = value
+        while isinstance(base, np.ndarray):
+            if base.flags.writeable or id(base) in LOCKS:
+                lock(base, self.locked)
+            base = base.base
+        return value
+
+    def input_numbers(self, Py_ssize_t i):
+        """Numbers of the nodes that node i reads; -1 stands for a constant."""
+        cdef Node *node = self.node(i)
+        cdef int k
+        if node.nin > 2:
+            return tuple(self.links[node.links + k] for k in range(node.nin))
+        return (node.in0, node.in1)[:node.nin]
+
+    def shape_of(self, Py_ssize_t i):
+        cdef Node *node = self.node(i)
+        cdef int k
+        return tuple(self.dims[node.dims + k] for k in range(node.ndim))
+
+    def dtype_of(self, Py_ssize_t i):
+        return cnp.PyArray_DescrFromType(self.node(i).type_num)
+
+    def op_of(self, Py_ssize_t i):
+        return <Op> self.node(i).op
+
+    def differentiates(self, Py_ssize_t i):
+        """The node that node i helps to differentiate, or -1."""
+        return self.node(i).of
+
+    def params_of(self, Py_ssize_t i):
+        cdef Node *node = self.node(i)
+        return <object> node.params if node.params != NULL else None
+
+    def largest_node(self, Py_ssize_t start):
+        """Bytes of the largest value among the nodes from `start` on."""
+        cdef Py_ssize_t i, size, largest = 0
+        cdef int k
+        for i in range(start, self.n):
+            size = 16
+            for k in range(self.nodes[i].ndim):
+                size *= self.dims[self.nodes[i].dims + k]
+            largest = max(largest, size)
+        return largest
+
+    def elementwise_only(self, Py_ssize_t start, Py_ssize_t stop, tuple shape):
+        """Whether the nodes start..stop are all elementwise and of one shape, so that their Jacobians are diagonal."""
+        cdef Py_ssize_t i
+        for i in range(start, stop + 1):
+            kind = (<Op> self.nodes[i].op).kind
+            if not (kind == ELEMENTWISE or kind == ZERO or kind == LEAF) or self.shape_of(i) != shape:
+                return False
+        return True
+
+    cdef Node *node(self, Py_ssize_t i) except NULL:
+        if not 0 <= i < self.n:
+            raise IndexError(f"node {i} of a tape of {self.n}")
+        return &self.nodes[i]
+
+
+# ------------------------------------------------------------------------------------ read-only while a tape lives
+# The one piece of module state that changes after import: which ndarrays are read-only for whom. Two tapes may hold the
+# same array, so they are counted.
+LOCKS = {}
+LOCKS_GUARD = threading.Lock()
+
+
+cdef int lock(array, dict mine) except -1:
+    if id(array) in mine:
+        return 0
+    with LOCKS_GUARD:
+        entry = LOCKS.get(id(array))
+        if entry is None:
+            array.flags.writeable = False
+            LOCKS[id(array)] = [array, 1]
+        else:
+            entry[1] += 1
+    mine[id(array)] = array
+    return 0
+
+
+cdef int unlock(dict mine) except -1:
+    if not mine:
+        return 0
+    with LOCKS_GUARD:
+        for key in mine:
+            LOCKS[key][1] -= 1
+        # bases lie behind their views; a view whose base another tape still holds waits until that one is free
+        for key in reversed([k for k, (_, users) in LOCKS.items() if not users]):
+            try:
+                LOCKS[key][0].flags.writeable = True
+            except ValueError:
+                continue
+            del LOCKS[key]
+    mine.clear()
+    return 0
+
+
+# ------------------------------------------------------------------------------------ the tape of this thread
+class _Current(threading.local):
+    tape = None
+
+
+_current = _Current()
+
+
+cpdef object current_tape():
+    """The tape that records in this thread, or None."""
+    return _current.tape
+
+
+def open_tape():
+    """Begin a window: on the tape that records already, else on a new one."""
+    cdef Tape tape = _current.tape
+    if tape is None:
+        tape = _current.tape = Tape()
+    tape.recording += 1
+    return tape
+
+
+def close_tape(Tape tape):
+    """End a window; the last one leaves the thread without a tape."""
+    tape.recording -= 1
+    if tape.recording == 0 and _current.tape is tape:
+        _current.tape = None
+
+
+def reopen_tape(Tape tape):
+    """Begin a window on `tape` again, after its last one ended and while no other tape records in this thread."""
+    tape.check_thread()
+    if tape.spent:
+        raise TapeError("this tape's gradient was taken and its values are freed; it cannot record any more")
+    tape.recording += 1
+    _current.tape = tape
+    return tape
