@@ -4,6 +4,7 @@ CGRAD_BOUNDSCHECK=1   index and None checks in the Cython code, for the test run
 CGRAD_ONLY=_blas      build only the named extension, while working on it
 """
 import os
+import sys
 from glob import glob
 
 import numpy
@@ -15,7 +16,10 @@ ONLY = os.environ.get("CGRAD_ONLY", "").split()
 MSVC = os.name == "nt"
 
 # -fno-math-errno and -fno-trapping-math change no result; without them GCC does not vectorise selects.
-OPTIMISE = ["/O2"] if MSVC else ["-O3", "-fno-math-errno", "-fno-trapping-math", "-Wno-unused-function"]
+# -g0 undoes the -g that many Pythons were built with: debug information is most of such a wheel.
+OPTIMISE = (["/O2"] if MSVC else
+            ["-O3", "-g0", "-fno-math-errno", "-fno-trapping-math", "-Wno-unused-function"])
+STRIP = ["-Wl,-s"] if sys.platform == "linux" else []
 
 # name -> (sources, further files whose change means a rebuild)
 PIECES = {
@@ -27,6 +31,7 @@ PIECES = {
     "_array": (["src/array.pyx"], ["cgrad/_array.pxd", "cgrad/_tape.pxd", "cgrad/_loops.pxd"]),
     "_sweep": (["src/sweep.pyx"], ["cgrad/_sweep.pxd", "cgrad/_array.pxd", "cgrad/_tape.pxd",
                                    "cgrad/_program.pxd"]),
+    "_trace": (["src/trace.pyx"], ["cgrad/_array.pxd", "cgrad/_tape.pxd"]),
 }
 
 
@@ -37,7 +42,7 @@ def extension(name):
         include_dirs=[numpy.get_include(), "src", "src/c"],
         define_macros=[("NPY_NO_DEPRECATED_API", "NPY_2_0_API_VERSION"),
                        ("NPY_TARGET_VERSION", "NPY_2_0_API_VERSION")],
-        extra_compile_args=OPTIMISE)
+        extra_compile_args=OPTIMISE, extra_link_args=STRIP)
 
 
 setup(ext_modules=cythonize(

@@ -5,37 +5,16 @@ Uses the tape, Array, the sweep and containers; used by `transforms` and `gradie
 import numpy as np
 
 from . import tree
-from ._array import Array, leaf, plain_value
+from ._array import Array, plain_value
 from ._sweep import reverse
 from ._tape import current_tape
+from ._trace import Pullback, Trace, as_leaf, check_seed, output_of, scalar_gradient
 
-__all__ = ["as_leaf", "check_unconnected", "current_tape", "identity_seeds", "plain_tree", "reverse", "rows_per_chunk",
-           "unconnected"]
+__all__ = ["Pullback", "Trace", "as_leaf", "check_seed", "check_unconnected", "current_tape", "identity_seeds", "output_of",
+           "plain_tree", "reverse", "rows_per_chunk", "scalar_gradient", "unconnected"]
 
 # A batched sweep takes as many seeds at once as keep the adjoints of its largest node below this.
 CHUNK_BYTES = 1 << 27
-
-
-def as_leaf(tape, value, where):
-    """A fresh node for one differentiated value; `where` names it in errors, e.g. "grad: argument 0['w']"."""
-    parent = None
-    if hasattr(type(value), "__cgrad_array__"):
-        value = value.__cgrad_array__()
-    if type(value) is Array:
-        if value.tape_of is tape:
-            parent = value
-        value = plain_value(value)
-    kind = value.dtype.kind if isinstance(value, (np.ndarray, np.generic)) else \
-        "f" if type(value) is float else "c" if type(value) is complex else np.asarray(value).dtype.kind
-    if kind not in "fc":
-        name = np.asarray(value).dtype
-        raise TypeError(f"{where}: got {type(value).__name__} of dtype {name}, which has no derivative; expected a real or "
-                        "complex floating type: pass a float, e.g. x.astype(float)")
-    if parent is None and isinstance(value, np.ndarray):
-        value = tape.guard(value if type(value) is np.ndarray else np.asarray(value))
-        if not value.dtype.isnative:
-            value = value.astype(value.dtype.newbyteorder("="))
-    return leaf(tape, value, parent)
 
 
 def plain_tree(result):

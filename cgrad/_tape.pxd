@@ -80,7 +80,7 @@ cdef class Tape:
     cdef int add_links(self, int n) except -1
     cdef void release(self, Py_ssize_t i) noexcept
     cdef int check_thread(self) except -1
-    cdef object guard(self, object value)
+    cpdef object guard(self, object value)
     cdef Node *node(self, Py_ssize_t i) except NULL
 
 cdef Op LEAF_OP

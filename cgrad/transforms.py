@@ -7,84 +7,12 @@ import functools
 import numpy as np
 
 from . import tree
-from ._array import Array, copy_of, plain_value
-from ._context import (as_leaf, check_unconnected, current_tape, identity_seeds, plain_tree, reverse, rows_per_chunk,
-                       unconnected)
-from ._tape import TapeError, close_tape, open_tape
+from ._array import Array, plain_value
+from ._context import (Pullback, Trace, check_seed, check_unconnected, current_tape, identity_seeds, output_of, plain_tree,
+                       reverse, rows_per_chunk, scalar_gradient, unconnected)
+from ._tape import TapeError
 
 __all__ = ["elementwise_grad", "grad", "gradients", "jacobian", "stop_gradient", "value_and_grad", "vjp"]
-
-
-class _Trace:
-    """One run of a function on fresh leaves: its inputs, its result, and the stretch of tape between."""
-
-    __slots__ = ("aux", "leaves", "leaf_counts", "nested", "out", "rebuilds", "start", "tape")
-
-    def __init__(self, where, fun, args, kwargs, argnums, has_aux):
-        self.tape = tape = open_tape()
-        try:
-            self.nested = tape.recording > 1
-            self.start = len(tape)
-            args = list(args)
-            self.leaves, self.rebuilds, self.leaf_counts = [], [], []
-            for n in argnums:
-                arg = args[n]
-                if isinstance(arg, (np.ndarray, float)) or type(arg) is Array:
-                    new = as_leaf(tape, arg, f"{where}: argument {n}")
-                    self.leaves.append(new)
-                    self.rebuilds.append(None)
-                    self.leaf_counts.append(1)
-                    args[n] = new
-                else:
-                    values, rebuild = tree.flatten(arg)
-                    paths = [path for path, _ in tree.leaves_with_paths(arg)]
-                    new = [as_leaf(tape, v, f"{where}: argument {n}{p}") for p, v in zip(paths, values)]
-                    self.leaves += new
-                    self.rebuilds.append(rebuild)
-                    self.leaf_counts.append(len(new))
-                    args[n] = rebuild(new)
-            self.leaves = [(x, x.node_number) for x in self.leaves]
-            out = fun(*args, **kwargs)
-            self.aux = None
-            if has_aux:
-                if not (isinstance(out, tuple) and len(out) == 2):
-                    raise TypeError(f"{where}: with has_aux=True the function must return (output, auxiliary data), a tuple "
-                                    f"of two; got {type(out).__name__}")
-                out, self.aux = out
-            self.out = out
-        except BaseException:
-            close_tape(tape)
-            raise
-
-    def __enter__(self):
-        # a sweep that nobody records runs after the window has closed, one that is recorded while the outer one is open
-        close_tape(self.tape)
-        return self
-
-    def __exit__(self, *error):
-        return False
-
-    def sweep(self, targets, seeds, lead=(), freeing=False):
-        """Adjoints of all leaves; None where nothing leads there."""
-        recorded = current_tape() is not None
-        windows = [(self.start, len(self.tape))]
-        return reverse(self.tape, targets, seeds, [n for _, n in self.leaves], windows=windows, recorded=recorded,
-                       freeing=freeing and not recorded, lead=lead)
-
-    def give(self, adjoints, lead=()):
-        """The adjoints in the containers of the arguments; zeros for leaves without influence."""
-        results, at = [], 0
-        for rebuild, count in zip(self.rebuilds, self.leaf_counts):
-            part = []
-            for (x, _), g in zip(self.leaves[at:at + count], adjoints[at:at + count]):
-                if g is None:
-                    g = np.zeros(lead + x.shape, x.dtype)
-                elif not x.is_scalar and type(g) is not Array:
-                    g = np.asarray(g)
-                part.append(g)
-            results.append(part[0] if rebuild is None else rebuild(part))
-            at += count
-        return results
 
 
 def _argnums(where, argnums, args):
@@ -103,31 +31,6 @@ def _argnums(where, argnums, args):
 def _check_callable(where, fun):
     if not callable(fun):
         raise TypeError(f"{where}: expected a function, got {type(fun).__name__}; write {where}(f)(x), not {where}(f(x))")
-
-
-def _scalar_target(where, out, holomorphic):
-    """(node, seed) of the result of a function that must be scalar; node -1 where it is a constant."""
-    if type(out) is Array:
-        shape, dtype = out.shape, out.dtype
-    else:
-        if isinstance(out, (list, tuple, dict)) or out is None:
-            raise TypeError(f"{where}: the function returned {type(out).__name__}; expected one scalar. Use has_aux=True for "
-                            "additional results, and cgrad.jacobian or cgrad.vjp for several outputs")
-        value = np.asarray(out)
-        shape, dtype = value.shape, value.dtype
-        if dtype == object:
-            raise TypeError(f"{where}: the function returned {type(out).__name__}; expected one scalar")
-    if shape != ():
-        raise ValueError(f"{where}: the function returned an array of shape {shape}; expected a scalar. Use cgrad.jacobian "
-                         "for all its derivatives, cgrad.vjp for a weighted sum of them, or sum the result")
-    if dtype.kind == "c" and not holomorphic:
-        raise TypeError(f"{where}: the function returned a complex number, whose derivative is not one number unless the "
-                        "function is holomorphic: pass holomorphic=True, or make the result real")
-    if holomorphic and type(out) is Array and dtype.kind != "c":
-        raise TypeError(f"{where}: holomorphic=True, but the function returned {dtype}; expected a complex result")
-    if type(out) is not Array:
-        return -1, None
-    return out.node_number, dtype.type(1)
 
 
 def value_and_grad(fun, argnums=0, has_aux=False, holomorphic=False):
@@ -173,21 +76,12 @@ def _value_and_grad(where, fun, argnums, has_aux, holomorphic):
     @functools.wraps(fun, updated=())
     def differentiated(*args, **kwargs):
         numbers, single = _argnums(where, argnums, args)
-        trace = _Trace(where, fun, args, kwargs, numbers, has_aux)
-        with trace:
-            node, seed = _scalar_target(where, trace.out, holomorphic)
-            if holomorphic:
-                for x, _ in trace.leaves:
-                    if x.dtype.kind != "c":
-                        raise TypeError(f"{where}: holomorphic=True, but an argument has dtype {x.dtype}; expected complex")
-            value, aux = trace.out, trace.aux
-            if not trace.nested:
-                value, aux = plain_tree(value), plain_tree(aux) if has_aux else None
-            if node < 0:
-                adjoints = [None] * len(trace.leaves)
-            else:
-                adjoints = trace.sweep([node], [seed], freeing=True)
-            gradient = trace.give(adjoints)
+        trace = Trace(where, fun, args, kwargs, numbers, has_aux)
+        value, aux = trace.out, trace.aux
+        gradient = scalar_gradient(where, trace, holomorphic)
+        if not trace.nested:
+            value = plain_tree(value)
+            aux = plain_tree(aux) if has_aux else None
         return (value, aux) if has_aux else value, gradient[0] if single else tuple(gradient)
     return differentiated
 
@@ -257,53 +151,22 @@ def vjp(fun, *primals, has_aux=False):
     (array([ 2., 40.]),)
     """
     _check_callable("vjp", fun)
-    trace = _Trace("vjp", fun, primals, {}, tuple(range(len(primals))), has_aux)
-    with trace:
-        outs, rebuild = tree.flatten(trace.out)
-        targets = _targets("vjp", outs)
-        if trace.nested:
-            shown = [o if type(o) is Array else o for o in outs]
-        else:
-            shown = [plain_value(o) for o in outs]
-            shown = [v.copy() if isinstance(v, np.ndarray) and type(o) is Array else v for v, o in zip(shown, outs)]
-
-    def pullback(adjoint):
-        """Tuple of adjoints of the primals; `adjoint` has the containers and shapes of the output."""
-        seeds, _ = tree.flatten(adjoint)
-        if len(seeds) != len(outs):
-            raise ValueError(f"vjp: the adjoint has {len(seeds)} arrays; expected {len(outs)}, as the output of the function")
-        for seed, (_, shape, dtype) in zip(seeds, targets):
-            _check_seed("vjp: adjoint", seed, shape, dtype)
-        used = [(n, s) for (n, _, _), s in zip(targets, seeds) if n >= 0]
-        return tuple(trace.give(trace.sweep([n for n, _ in used], [s for _, s in used])))
-
-    result = rebuild(shown), pullback
-    return (*result, trace.aux if trace.nested else plain_tree(trace.aux)) if has_aux else result
+    trace = Trace("vjp", fun, primals, {}, tuple(range(len(primals))), has_aux)
+    out = trace.out
+    if type(out) is Array:
+        pullback = Pullback(trace, [output_of("vjp", out)], True)
+        shown = out if trace.nested else _own_value(out)
+    else:
+        outs, rebuild = tree.flatten(out)
+        pullback = Pullback(trace, [output_of("vjp", o) for o in outs], False)
+        shown = out if trace.nested else rebuild([_own_value(o) if type(o) is Array else o for o in outs])
+    return (shown, pullback, trace.aux if trace.nested else plain_tree(trace.aux)) if has_aux else (shown, pullback)
 
 
-def _targets(where, outs):
-    """(node, shape, dtype) of each output leaf; node -1 where it is a constant."""
-    targets = []
-    for o in outs:
-        if type(o) is Array:
-            targets.append((o.node_number, o.shape, o.dtype))
-        else:
-            value = np.asarray(o)
-            if value.dtype == object:
-                raise TypeError(f"{where}: the function returned {type(o).__name__}; expected arrays, scalars, or containers "
-                                "of them")
-            targets.append((-1, value.shape, value.dtype))
-    return targets
-
-
-def _check_seed(where, seed, shape, dtype):
-    if np.shape(seed) != shape:
-        raise ValueError(f"{where} has shape {np.shape(seed)}; expected {shape}, the shape of the output it belongs to")
-    kind = seed.dtype.kind if hasattr(seed, "dtype") else np.asarray(seed).dtype.kind
-    if kind == "c" and dtype.kind != "c":
-        raise TypeError(f"{where} is complex, but the output it belongs to is {dtype}; pass a real one")
-    if kind not in "fcui":
-        raise TypeError(f"{where} has dtype {np.asarray(seed).dtype}; expected numbers")
+def _own_value(out):
+    """The value of an output that the tape may still need, for the user to do with as they like."""
+    value = plain_value(out)
+    return value.copy() if isinstance(value, np.ndarray) else value
 
 
 def jacobian(fun, argnums=0, as_matrix=False, chunk=None):
@@ -343,19 +206,18 @@ def jacobian(fun, argnums=0, as_matrix=False, chunk=None):
     @functools.wraps(fun, updated=())
     def differentiated(*args, **kwargs):
         numbers, single = _argnums("jacobian", argnums, args)
-        trace = _Trace("jacobian", fun, args, kwargs, numbers, False)
-        with trace:
-            outs, rebuild = tree.flatten(trace.out)
-            targets = _targets("jacobian", outs)
-            blocks = [_jacobian_rows(trace, *t, chunk) for t in targets]
-            if as_matrix:
-                return _one_matrix(trace, targets, blocks)
-            results = []
-            for (_, shape, _), block in zip(targets, blocks):
-                full = [b.reshape(shape + x.shape) for b, (x, _) in zip(block, trace.leaves)]
-                given = trace.give(full, shape)
-                results.append(given[0] if single else tuple(given))
-            return rebuild(results)
+        trace = Trace("jacobian", fun, args, kwargs, numbers, False)
+        outs, rebuild = tree.flatten(trace.out)
+        targets = [output_of("jacobian", o) for o in outs]
+        blocks = [_jacobian_rows(trace, *t, chunk) for t in targets]
+        if as_matrix:
+            return _one_matrix(trace, targets, blocks)
+        results = []
+        for (_, shape, _), block in zip(targets, blocks):
+            full = [b.reshape(shape + x.shape) for b, x in zip(block, trace.leaves)]
+            given = trace.give(full, shape)
+            results.append(given[0] if single else tuple(given))
+        return rebuild(results)
     return differentiated
 
 
@@ -365,14 +227,14 @@ def _jacobian_rows(trace, node, shape, dtype, chunk):
     if dtype.kind not in "fc" and node >= 0:
         raise TypeError(f"jacobian: the function returned {dtype}, which has no derivative")
     if node < 0 or size == 0:
-        return [np.zeros((size, *x.shape), x.dtype) for x, _ in trace.leaves]
+        return [np.zeros((size, *x.shape), x.dtype) for x in trace.leaves]
     step, parts = rows_per_chunk(trace.tape, trace.start, size, chunk), []
     for start in range(0, size, step):
         stop = min(start + step, size)
         lead = (stop - start,)
         adjoints = trace.sweep([node], [identity_seeds(shape, dtype, start, stop)], lead)
         parts.append([np.zeros(lead + x.shape, x.dtype) if g is None else g
-                      for g, (x, _) in zip(adjoints, trace.leaves)])
+                      for g, x in zip(adjoints, trace.leaves)])
     if len(parts) == 1:
         return parts[0]
     return [np.concatenate(p) for p in zip(*parts)]
@@ -383,7 +245,7 @@ def _one_matrix(trace, targets, blocks):
     for (_, shape, _), block in zip(targets, blocks):
         size = int(np.prod(shape))
         rows.append(np.concatenate([b.reshape((size, -1)) if x.size else b.reshape((size, 0))
-                                    for b, (x, _) in zip(block, trace.leaves)], axis=1))
+                                    for b, x in zip(block, trace.leaves)], axis=1))
     return np.concatenate(rows) if len(rows) != 1 else rows[0]
 
 
@@ -423,29 +285,28 @@ def elementwise_grad(fun, argnums=0, check=True):
         numbers, single = _argnums("elementwise_grad", argnums, args)
         if not single:
             raise TypeError(f"elementwise_grad: argnums is {argnums!r}; expected one integer")
-        trace = _Trace("elementwise_grad", fun, args, kwargs, numbers, False)
-        with trace:
-            if len(trace.leaves) != 1:
-                raise TypeError(f"elementwise_grad: argument {numbers[0]} is a container; expected one array")
-            x = trace.leaves[0][0]
-            node, shape, dtype = _targets("elementwise_grad", [trace.out])[0]
-            if shape != x.shape:
-                raise ValueError(f"elementwise_grad: the output has shape {shape} and the argument {x.shape}, so the Jacobian "
-                                 "is not diagonal; use cgrad.jacobian, or cgrad.vjp for its column sums")
-            if node < 0:
-                return trace.give([None])[0]
-            ones = np.ones(shape, dtype)
-            if not check or trace.tape.elementwise_only(trace.start, node, x.shape):
-                return trace.give(trace.sweep([node], [ones]))[0]
-            weights = 1 + np.random.default_rng(20).random(shape).astype(dtype)
-            both = trace.sweep([node], [np.stack([ones, weights])], (2,))[0]
-            if both is None:
-                return trace.give([None])[0]
-            slopes, weighted = plain_value(both[0]), plain_value(both[1])
-            if not np.allclose(weighted, slopes * weights, rtol=1e4 * np.finfo(dtype).eps, equal_nan=True):
-                raise ValueError("elementwise_grad: the Jacobian of this function is not diagonal: its elements depend on each "
-                                 "other. Use cgrad.jacobian, or cgrad.vjp for the column sums")
-            return trace.give([both[0]])[0]
+        trace = Trace("elementwise_grad", fun, args, kwargs, numbers, False)
+        if len(trace.leaves) != 1:
+            raise TypeError(f"elementwise_grad: argument {numbers[0]} is a container; expected one array")
+        x = trace.leaves[0]
+        node, shape, dtype = output_of("elementwise_grad", trace.out)
+        if shape != x.shape:
+            raise ValueError(f"elementwise_grad: the output has shape {shape} and the argument {x.shape}, so the Jacobian "
+                             "is not diagonal; use cgrad.jacobian, or cgrad.vjp for its column sums")
+        if node < 0:
+            return trace.give([None])[0]
+        ones = np.ones(shape, dtype)
+        if not check or trace.tape.elementwise_only(trace.start, node, x.shape):
+            return trace.give(trace.sweep([node], [ones]))[0]
+        weights = 1 + np.random.default_rng(20).random(shape).astype(dtype)
+        both = trace.sweep([node], [np.stack([ones, weights])], (2,))[0]
+        if both is None:
+            return trace.give([None])[0]
+        slopes, weighted = plain_value(both[0]), plain_value(both[1])
+        if not np.allclose(weighted, slopes * weights, rtol=1e4 * np.finfo(dtype).eps, equal_nan=True):
+            raise ValueError("elementwise_grad: the Jacobian of this function is not diagonal: its elements depend on each "
+                             "other. Use cgrad.jacobian, or cgrad.vjp for the column sums")
+        return trace.give([both[0]])[0]
     return differentiated
 
 
@@ -507,7 +368,7 @@ def gradients(ys, xs, grad_ys=None, unconnected_gradients="none"):
             raise TypeError(f"gradients: a y is {type(y).__name__}; expected a tracked value computed from xs")
         if s is None:
             s = np.ones(y.shape, y.dtype)
-        _check_seed("gradients: grad_ys", s, y.shape, y.dtype)
+        check_seed("gradients: grad_ys", s, y.shape, y.dtype)
         if y.node_number >= 0:
             nodes.append((y.node_number, s))
     for x in xs:

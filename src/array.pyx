@@ -11,6 +11,7 @@ from cpython.long cimport PyLong_AsDouble, PyLong_AsSsize_t, PyLong_CheckExact
 from cpython.object cimport PyObject, PyObject_GetItem, PyObject_SetItem
 from cpython.pythread cimport PyThread_get_thread_ident
 from cpython.ref cimport Py_INCREF
+from cpython.unicode cimport PyUnicode_CheckExact
 
 from cgrad._loops cimport Loop, fp_clear, fp_trouble
 from cgrad._tape cimport (ELEMENTWISE, FANCY, GETITEM, KEEP_X, KEEP_Y, KEEP_Z, LEAF_OP, NUMBER, SETITEM, ZERO, Node, Op, Tape,
@@ -25,6 +26,12 @@ cnp.import_ufunc()
 
 cdef extern from "c/unique.h":
     bint cgrad_unique(PyObject *) noexcept
+
+cdef extern from "Python.h":
+    ctypedef struct PyTypeObject:
+        Py_ssize_t tp_vectorcall_offset
+        unsigned long tp_flags
+        PyObject *tp_dict
 
 cdef object np_float64 = np.float64
 cdef object np_ndarray = np.ndarray
@@ -179,6 +186,7 @@ cdef object finish(Tape tape, Op op, int in0, int in1, int nin, object a, object
     cdef Node *node
     cdef int reads = 0, type_num = cnp.PyArray_TYPE(z)
     cdef object kx = None, ky = None
+    cdef Array made
     cdef bint differentiable = cnp.PyTypeNum_ISFLOAT(type_num) or cnp.PyTypeNum_ISCOMPLEX(type_num)
     if tape.recording == 0 or not differentiable:
         return z[()] if scalar else z
@@ -204,7 +212,11 @@ cdef object finish(Tape tape, Op op, int in0, int in1, int nin, object a, object
     if reads & KEEP_Z:
         node.z = keep(z)
     link(tape, node, in0 if in0 >= 0 else in1, z)
-    return wrap(tape, z, <int> tape.n - 1, scalar)
+    if node.ndim == 0:
+        return wrap(tape, z, <int> tape.n - 1, scalar)
+    made = Array.__new__(Array)
+    made.tape, made.val, made.node = tape, z, <int> tape.n - 1
+    return made
 
 
 cdef inline Loop loop_of(Op op, int type_num) noexcept:
@@ -918,27 +930,7 @@ cdef class Array:
                      "np.zeros_like(x) or cgrad.numpy.zeros(shape) for an array to fill.")
 
     # -- NumPy's protocols
-    def __array_ufunc__(self, ufunc, str method, *inputs, **kwargs):
-        cdef object handler = _ufuncs.get(ufunc), i
-        for i in inputs:
-            if type(i) is not Array and foreign(i):
-                return NotImplemented
-        if method != "__call__":
-            handler = UFUNC_METHODS.get((ufunc, method))
-            if handler is None:
-                raise NotImplementedError(f"np.{ufunc.__name__}.{method} has no derivative rule in cgrad; write it with "
-                                          "functions that have one, or use x.value for its plain value")
-            return handler(*inputs, **kwargs)
-        if type(handler) is Op:
-            if not kwargs:
-                if len(inputs) == 1:
-                    return unary(<Op> handler, <Array?> inputs[0])
-                return binary(<Op> handler, inputs[0], inputs[1])
-            return keywords_hook(handler, inputs, kwargs)
-        if handler is None:
-            raise NotImplementedError(f"{ufunc.__name__} has no derivative rule in cgrad; write it with functions that "
-                                      "have one, or use x.value for its plain value")
-        return handler(*inputs, **kwargs)
+    # __array_ufunc__ is put in below, as a function that takes its arguments without a tuple and a dict
 
     def __array_function__(self, function, types, args, kwargs):
         cdef object handler = _functions.get(function)
@@ -1078,6 +1070,73 @@ cdef class Array:
         return in_place(self, self ** other)
 
 
+cdef object array_ufunc(object self, PyObject *const *args, Py_ssize_t n, PyObject *names):
+    """Array.__array_ufunc__(ufunc, method, *inputs, **kwargs)."""
+    cdef object handler, ufunc
+    cdef Py_ssize_t k
+    if n < 3 or not PyUnicode_CheckExact(<object> args[1]):
+        raise TypeError("Array.__array_ufunc__(ufunc, method, *inputs, **kwargs) is called by NumPy")
+    ufunc = <object> args[0]
+    handler = _ufuncs.get(ufunc)
+    for k in range(2, n):
+        if type(<object> args[k]) is not Array and foreign(<object> args[k]):
+            return NotImplemented
+    if names == NULL and type(handler) is Op and (<object> args[1] == "__call__"):
+        if n == 3:
+            return unary(<Op> handler, <Array?> <object> args[2])
+        return binary(<Op> handler, <object> args[2], <object> args[3])
+    keywords = {}
+    if names != NULL:
+        for k in range(len(<tuple> names)):
+            keywords[(<tuple> names)[k]] = <object> args[n + k]
+    return ufunc_call(ufunc, <object> args[1], handler, tuple([<object> args[k] for k in range(2, n)]), keywords)
+
+
+cdef object ufunc_call(object ufunc, object method, object handler, tuple inputs, dict keywords):
+    """Every ufunc call but the plainest."""
+    if method != "__call__":
+        handler = UFUNC_METHODS.get((ufunc, method))
+        if handler is None:
+            raise NotImplementedError(f"np.{ufunc.__name__}.{method} has no derivative rule in cgrad; write it with functions "
+                                      "that have one, or use x.value for its plain value")
+        return handler(*inputs, **keywords)
+    if handler is None:
+        raise NotImplementedError(f"{ufunc.__name__} has no derivative rule in cgrad; write it with functions that have one, "
+                                  "or use x.value for its plain value")
+    if type(handler) is Op:
+        return keywords_hook(handler, inputs, keywords)
+    return handler(*inputs, **keywords)
+
+
+cdef extern from "Python.h":
+    ctypedef struct PyMethodDef:
+        const char *ml_name
+        void *ml_meth
+        int ml_flags
+        const char *ml_doc
+    int METH_FASTCALL
+    int METH_KEYWORDS
+    object PyDescr_NewMethod(PyTypeObject *, PyMethodDef *)
+    void PyType_Modified(PyTypeObject *)
+
+cdef PyMethodDef array_ufunc_definition
+
+
+cdef int put_array_ufunc() except -1:
+    # a quarter of np.sin(x)'s protocol overhead; Cython writes such a function only for signatures without *args
+    cdef PyTypeObject *kind = <PyTypeObject *> Array
+    array_ufunc_definition.ml_name = "__array_ufunc__"
+    array_ufunc_definition.ml_meth = <void *> array_ufunc
+    array_ufunc_definition.ml_flags = METH_FASTCALL | METH_KEYWORDS
+    array_ufunc_definition.ml_doc = "NumPy's protocol: records a ufunc call."
+    (<dict> kind.tp_dict)["__array_ufunc__"] = PyDescr_NewMethod(kind, &array_ufunc_definition)
+    PyType_Modified(kind)
+    return 0
+
+
+put_array_ufunc()
+
+
 @cython.final
 @cython.no_gc
 cdef class Method:
@@ -1117,9 +1176,18 @@ def apply(Op op, *inputs):
     return op.ufunc(*inputs)
 
 
+cdef extern from "Python.h":
+    ctypedef object (*vectorcallfunc)(object, PyObject *const *, size_t, PyObject *)
+    Py_ssize_t PyVectorcall_NARGS(size_t) noexcept
+    object PyObject_Vectorcall(object, PyObject *const *, size_t, PyObject *)
+    object PyVectorcall_Call(object, object, object)
+    unsigned long Py_TPFLAGS_HAVE_VECTORCALL
+
+
 @cython.final
 cdef class Direct:
     """A NumPy function or ufunc as `cgrad.numpy` has it: straight to the recorded op when its first argument is tracked."""
+    cdef vectorcallfunc vectorcall
     cdef readonly object function
     cdef Op op
     cdef object handler
@@ -1127,6 +1195,7 @@ cdef class Direct:
 
     def __init__(self, function):
         found = _ufuncs.get(function) if isinstance(function, np.ufunc) else _functions.get(function)
+        self.vectorcall = direct_call
         self.function = function
         self.op = found if type(found) is Op else None
         self.handler = None if type(found) is Op else found
@@ -1136,17 +1205,7 @@ cdef class Direct:
         self.__wrapped__ = function
 
     def __call__(self, *args, **kwargs):
-        cdef Py_ssize_t n = len(args)
-        if self.op is not None and not kwargs:
-            if n == 1:
-                if type(args[0]) is Array:
-                    return unary(self.op, <Array> args[0])
-            elif n == 2 and self.op.ufunc.nin == 2:
-                if (type(args[0]) is Array or type(args[1]) is Array) and not (foreign(args[0]) or foreign(args[1])):
-                    return binary(self.op, args[0], args[1])
-        elif self.handler is not None and n and type(args[0]) is Array:
-            return self.handler(*args, **kwargs)
-        return self.function(*args, **kwargs)
+        return PyVectorcall_Call(self, args, kwargs)
 
     def __getattr__(self, str name):
         return getattr(self.function, name)
@@ -1156,6 +1215,35 @@ cdef class Direct:
 
     def __reduce__(self):
         return direct_by_name, (self.__name__,)
+
+
+cdef object direct_call(object me, PyObject *const *args, size_t flags, PyObject *names):
+    """Direct's vectorcall: no tuple and no dict for the commonest calls."""
+    cdef Direct self = <Direct> me
+    cdef Py_ssize_t n = PyVectorcall_NARGS(flags)
+    if n and names == NULL and self.op is not None:
+        if n == 1:
+            if type(<object> args[0]) is Array:
+                return unary(self.op, <Array> args[0])
+        elif n == 2 and self.op.ufunc.nin == 2:
+            if (type(<object> args[0]) is Array or type(<object> args[1]) is Array) \
+                    and not (foreign(<object> args[0]) or foreign(<object> args[1])):
+                return binary(self.op, <object> args[0], <object> args[1])
+    elif n and self.handler is not None and type(<object> args[0]) is Array:
+        return PyObject_Vectorcall(self.handler, args, flags, names)
+    return PyObject_Vectorcall(self.function, args, flags, names)
+
+
+cdef int enable_vectorcall() except -1:
+    # Cython has no syntax for it; the type is final, and this runs before anybody else can see it
+    cdef Direct probe = Direct(np.sin)
+    cdef PyTypeObject *kind = <PyTypeObject *> Direct
+    kind.tp_vectorcall_offset = <char *> &probe.vectorcall - <char *> <PyObject *> probe
+    kind.tp_flags |= Py_TPFLAGS_HAVE_VECTORCALL
+    return 0
+
+
+enable_vectorcall()
 
 
 def direct_by_name(name):

@@ -50,63 +50,82 @@ cdef extern from *:
     #include <string.h>
     #if defined(__GNUC__)
     #define SMALL 8
-    #if defined(__x86_64__) && defined(__GLIBC__) && !defined(__clang__) && __GNUC__ >= 12
-    #define CGRAD_CLONES __attribute__((target_clones("arch=x86-64-v3", "default")))
-    #else
-    #define CGRAD_CLONES
-    #endif
-
-    /* n products of (p, q) by (q, R); sa, sb, sc lead from one to the next, and sc == 0 adds them up. */
-    #define SMALL_KERNEL(T, R, LANES)                                                                              \\
-    CGRAD_CLONES static void small_##T##R(                                                                         \\
-        Py_ssize_t p, Py_ssize_t q, const T *a, Py_ssize_t ap, Py_ssize_t aq, const T *b, Py_ssize_t bq,           \\
-        Py_ssize_t br, T *c, Py_ssize_t cp, Py_ssize_t n, Py_ssize_t sa, Py_ssize_t sb, Py_ssize_t sc, int add)    \\
+    /* n products of (p, q) by (q, R); sa, sb, sc lead from one to the next, and sc == 0 adds them up. A row of R
+       elements is N vectors of W, filled and emptied element by element where R is no multiple of W: memory that is
+       written in parts is slow to read as a whole. */
+    #define SMALL_KERNEL(NAME, TARGET, T, R, W)                                                                    \\
+    TARGET static void NAME##R(                                                                                    \\
+        Py_ssize_t p, Py_ssize_t q, const T *a0, Py_ssize_t ap, Py_ssize_t aq, const T *b0, Py_ssize_t bq,         \\
+        Py_ssize_t br, T *c, Py_ssize_t cp, Py_ssize_t n, Py_ssize_t sa, Py_ssize_t sb, Py_ssize_t sc, int add0)   \\
     {                                                                                                              \\
-        typedef T row __attribute__((vector_size(LANES * sizeof(T))));                                             \\
-        row rows[SMALL] = {{0}};                                                                                   \\
-        for (; n > 0; n--, a += sa, b += sb, c += sc, add |= sc == 0) {                                            \\
-            if (br == 1)                                                                                           \\
-                for (Py_ssize_t k = 0; k < q; k++) memcpy(&rows[k], b + k * bq, R * sizeof(T));                    \\
-            else                                                                                                   \\
-                for (Py_ssize_t k = 0; k < q; k++)                                                                 \\
-                    for (Py_ssize_t j = 0; j < R; j++) rows[k][j] = b[k * bq + j * br];                            \\
-            for (Py_ssize_t i = 0; i < p; i++) {                                                                   \\
-                row sum = a[i * ap] * rows[0];                                                                     \\
-                for (Py_ssize_t k = 1; k < q; k++) sum += a[i * ap + k * aq] * rows[k];                            \\
-                if (add) {                                                                                         \\
-                    row old = {0};                                                                                 \\
-                    memcpy(&old, c + i * cp, R * sizeof(T));                                                       \\
-                    sum += old;                                                                                    \\
-                }                                                                                                  \\
-                memcpy(c + i * cp, &sum, R * sizeof(T));                                                           \\
+        typedef T vector __attribute__((vector_size(W * sizeof(T))));                                              \\
+        enum { N = (R + W - 1) / W };                                                                              \\
+        vector rows[SMALL][N];                                                                                     \\
+        for (; n > 0; n--, a0 += sa, b0 += sb, c += sc, add0 |= sc == 0) {                                         \\
+          const T *a = a0, *b = b0; int add = add0;                                                                \\
+          for (Py_ssize_t left = q; left > 0; left -= SMALL, a += SMALL * aq, b += SMALL * bq, add = 1) {          \\
+            const int depth = left < SMALL ? (int) left : SMALL;                                                   \\
+            for (int k = 0; k < depth; k++) {                                                                      \\
+                const T *bk = b + k * bq;                                                                          \\
+                vector row[N] = {{0}};                                                                             \\
+                if (br == 1 && R % W == 0)                                                                         \\
+                    for (int v = 0; v < N; v++) memcpy(&row[v], bk + v * W, sizeof row[v]);                        \\
+                else                                                                                               \\
+                    for (int j = 0; j < R; j++) row[j / W][j % W] = bk[j * br];                                    \\
+                for (int v = 0; v < N; v++) rows[k][v] = row[v];                                                   \\
             }                                                                                                      \\
+            for (Py_ssize_t i = 0; i < p; i++) {                                                                   \\
+                T *ci = c + i * cp;                                                                                \\
+                vector sum[N];                                                                                     \\
+                for (int v = 0; v < N; v++) sum[v] = a[i * ap] * rows[0][v];                                       \\
+                for (int k = 1; k < depth; k++)                                                                    \\
+                    for (int v = 0; v < N; v++) sum[v] += a[i * ap + k * aq] * rows[k][v];                         \\
+                if (R % W == 0) {                                                                                  \\
+                    for (int v = 0; v < N; v++) {                                                                  \\
+                        vector old = {0};                                                                          \\
+                        if (add) memcpy(&old, ci + v * W, sizeof old);                                             \\
+                        sum[v] += old;                                                                             \\
+                        memcpy(ci + v * W, &sum[v], sizeof sum[v]);                                                \\
+                    }                                                                                              \\
+                } else                                                                                             \\
+                    for (int j = 0; j < R; j++) ci[j] = add ? ci[j] + sum[j / W][j % W] : sum[j / W][j % W];       \\
+            }                                                                                                      \\
+          }                                                                                                        \\
         }                                                                                                          \\
     }
-    #define SMALL_CASE(T, R) \\
-        case R: small_##T##R(p, q, a, ap, aq, b, bq, br, c, cp, n, sa, sb, sc, add); break;
-    #define SMALL_KERNELS(T)                                                                                       \\
-    SMALL_KERNEL(T, 1, 1) SMALL_KERNEL(T, 2, 2) SMALL_KERNEL(T, 3, 4) SMALL_KERNEL(T, 4, 4)                        \\
-    SMALL_KERNEL(T, 5, 8) SMALL_KERNEL(T, 6, 8) SMALL_KERNEL(T, 7, 8) SMALL_KERNEL(T, 8, 8)                        \\
-    static void small_##T(                                                                                         \\
+    #define SMALL_CASE(NAME, R)                                                                                    \\
+        case R: NAME##R(p, q, a, ap, aq, b, bq, br, c, cp, n, sa, sb, sc, add); break;
+    #define SMALL_KERNELS(NAME, TARGET, T, W2, W)                                                                  \\
+    SMALL_KERNEL(NAME, TARGET, T, 1, 1) SMALL_KERNEL(NAME, TARGET, T, 2, W2) SMALL_KERNEL(NAME, TARGET, T, 3, W)   \\
+    SMALL_KERNEL(NAME, TARGET, T, 4, W) SMALL_KERNEL(NAME, TARGET, T, 5, W) SMALL_KERNEL(NAME, TARGET, T, 6, W)    \\
+    SMALL_KERNEL(NAME, TARGET, T, 7, W) SMALL_KERNEL(NAME, TARGET, T, 8, W)                                        \\
+    static void NAME(                                                                                              \\
         Py_ssize_t p, Py_ssize_t q, Py_ssize_t r, const T *a, Py_ssize_t ap, Py_ssize_t aq, const T *b,            \\
         Py_ssize_t bq, Py_ssize_t br, T *c, Py_ssize_t cp, Py_ssize_t n, Py_ssize_t sa, Py_ssize_t sb,             \\
         Py_ssize_t sc, int add)                                                                                    \\
     {                                                                                                              \\
         switch (r) {                                                                                               \\
-            SMALL_CASE(T, 1) SMALL_CASE(T, 2) SMALL_CASE(T, 3) SMALL_CASE(T, 4)                                    \\
-            SMALL_CASE(T, 5) SMALL_CASE(T, 6) SMALL_CASE(T, 7) SMALL_CASE(T, 8)                                    \\
+            SMALL_CASE(NAME, 1) SMALL_CASE(NAME, 2) SMALL_CASE(NAME, 3) SMALL_CASE(NAME, 4)                        \\
+            SMALL_CASE(NAME, 5) SMALL_CASE(NAME, 6) SMALL_CASE(NAME, 7) SMALL_CASE(NAME, 8)                        \\
         }                                                                                                          \\
     }
+    SMALL_KERNELS(small_float_, , float, 2, 4)
+    SMALL_KERNELS(small_double_, , double, 2, 2)
+    #if defined(__x86_64__)
+    #define AVX2 __attribute__((target("avx2,fma")))
+    SMALL_KERNELS(small_float_avx2_, AVX2, float, 2, 4)
+    SMALL_KERNELS(small_double_avx2_, AVX2, double, 2, 4)
+    #define small_float (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") ? small_float_avx2_ : small_float_)
+    #define small_double (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") ? small_double_avx2_ : small_double_)
+    #else
+    #define small_float small_float_
+    #define small_double small_double_
+    #endif
     #else               /* no vector extensions: BLAS does all sizes */
     #define SMALL 0
-    #define SMALL_KERNELS(T) \\
-    static void small_##T( \\
-        Py_ssize_t p, Py_ssize_t q, Py_ssize_t r, const T *a, Py_ssize_t ap, Py_ssize_t aq, const T *b, \\
-        Py_ssize_t bq, Py_ssize_t br, T *c, Py_ssize_t cp, Py_ssize_t n, Py_ssize_t sa, Py_ssize_t sb, \\
-        Py_ssize_t sc, int add) {}
+    #define small_float(...) ((void) 0)
+    #define small_double(...) ((void) 0)
     #endif
-    SMALL_KERNELS(float)
-    SMALL_KERNELS(double)
     """
     int SMALL
     void small_float(
@@ -213,7 +232,7 @@ cdef void run(const Product *s, int depth, scalar *a, scalar *b, scalar *c, bint
     """Loops depth, ..., 0. Once a loop that C does not have has written C, its later steps add to it."""
     cdef const Axis *loop = &s.loops[depth]
     cdef Py_ssize_t i
-    if depth == 0 and s.p.size <= SMALL and s.q.size <= SMALL and s.r.size <= SMALL:
+    if depth == 0 and s.r.size <= SMALL and (s.p.size <= SMALL or s.q.size <= SMALL):
         if scalar is double:
             small_double(s.p.size, s.q.size, s.r.size, a, s.p.stride[A], s.q.stride[A], b, s.q.stride[B], s.r.stride[B],
                          c, s.p.stride[C], loop.size, loop.stride[A], loop.stride[B], loop.stride[C], add)
@@ -451,7 +470,7 @@ cdef adjoint_of_repeated(const Product *s, const Layout *layout, cnp.ndarray gz,
     cdef const Axis *axis
     cdef int i, a, b, c, extra = layout.of[C].extra
     cdef bint repeat = False
-    gz_index, other_index = [slice(None)] * gz.ndim, [slice(None)] * other.ndim
+    gz_index, other_index = [slice(None)] * gz.ndim + [...], [slice(None)] * other.ndim
     summed, short = [], list(shape)
     for i in range(-2, s.nloops):
         if i >= 0:

@@ -7,6 +7,8 @@ Uses nothing of cgrad; used by the rules and by whatever runs programs.
 """
 cimport numpy as cnp
 
+import numpy as np
+
 cnp.import_array()
 cnp.import_ufunc()
 
@@ -17,6 +19,9 @@ cdef extern from "kernels.h":
         const char *types
         int nin
         int ntypes
+    ctypedef struct cgrad_borrowed:
+        cgrad_loop *loop
+        void *data
     const cgrad_kernel cgrad_strong_multiply
     const cgrad_kernel cgrad_over_or_zero
     const cgrad_kernel cgrad_over_hypot2
@@ -31,17 +36,43 @@ cdef extern from "kernels.h":
     const cgrad_kernel cgrad_sinc_slope
     const cgrad_kernel cgrad_sinc_curvature
 
-# No loop has data. A ufunc keeps the pointer to this array, which is as long as the longest list of loops.
+# A ufunc keeps the pointers to its arrays of data, one entry per loop.
 cdef void *no_data[6]
-no_data[:] = [NULL, NULL, NULL, NULL, NULL, NULL]
+cdef void *power_data[6]
+cdef void *log_data[6]
+cdef cgrad_borrowed power_loops[3]
+cdef cgrad_borrowed log_loops[3]
 
 
-cdef object register(const cgrad_kernel *kernel, const char *name, const char *doc):
+cdef int borrow(cnp.ufunc ufunc, cgrad_borrowed *loops, void **data) except -1:
+    """Let `data` of the loops for float, double and long double be the loops of a NumPy ufunc for the same types."""
+    cdef int k, i, operand, type_num
+    for k in range(3):
+        type_num = (<int>cnp.NPY_FLOAT, <int>cnp.NPY_DOUBLE, <int>cnp.NPY_LONGDOUBLE)[k]
+        for i in range(ufunc.ntypes):
+            for operand in range(ufunc.nargs):
+                if ufunc.types[i * ufunc.nargs + operand] != type_num:
+                    break
+            else:
+                loops[k].loop = <cgrad_loop *>ufunc.functions[i]
+                loops[k].data = (<void **>ufunc.data)[i]
+                data[k] = &loops[k]
+                break
+        else:
+            raise ImportError(f"{ufunc.__name__} has no loop for type number {type_num}, which NumPy 2 has: "
+                              f"is this another NumPy?")
+    return 0
+
+
+cdef object register(const cgrad_kernel *kernel, const char *name, const char *doc, void **data=no_data):
     """The ufunc of a kernel. It keeps the pointers, so `name` and `doc` are literals."""
     return cnp.PyUFunc_FromFuncAndData(
-        <cnp.PyUFuncGenericFunction *>kernel.loops, no_data, <char *>kernel.types, kernel.ntypes, kernel.nin, 1,
+        <cnp.PyUFuncGenericFunction *>kernel.loops, data, <char *>kernel.types, kernel.ntypes, kernel.nin, 1,
         cnp.PyUFunc_None, <char *>name, <char *>doc, 0)
 
+
+borrow(np.power, power_loops, power_data)
+borrow(np.log, log_loops, log_data)
 
 strong_multiply = register(&cgrad_strong_multiply, b"strong_multiply", b"""
 Product of a seed g and a partial derivative p, exactly 0 wherever g is 0.
@@ -225,7 +256,7 @@ Examples
 >>> import numpy as np
 >>> power_slope_x(np.array([-3.0, 0.0, 0.0]), np.array([2.0, 1.0, 0.0]))
 array([-6.,  1.,  0.])
-""")
+""", power_data)
 
 power_slope_y = register(&cgrad_power_slope_y, b"power_slope_y", b"""
 Partial derivative of z = ``x**y`` by y: log(x) * z, and 0 where both x and z are 0.
@@ -246,7 +277,7 @@ Examples
 >>> import numpy as np
 >>> power_slope_y(np.array([1.0, 0.0]), np.array([1.0, 0.0]))
 array([0., 0.])
-""")
+""", log_data)
 
 fast_sin = register(&cgrad_fast_sin, b"fast_sin", b"""
 Sine to within 1 ulp, several times as fast as `numpy.sin` in double precision.

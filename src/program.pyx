@@ -8,7 +8,7 @@ cimport cgrad._program
 cimport cython
 cimport numpy as cnp
 from libc.stdlib cimport free, malloc
-from libc.string cimport memcpy, memset
+from libc.string cimport memcpy
 
 from cgrad._loops cimport Loop, find_loop
 
@@ -170,6 +170,16 @@ cdef class Program:
         cdef bint merge
         cdef Instruction *ins
 
+        if ndim == 1:
+            axes = 1                    # nothing to merge
+            dims[0] = shape[0]
+            if dims[0] == 0:
+                return 0
+            for k in range(N_OPERANDS):
+                if used >> k & 1:
+                    strides[k][0] = operands[k].strides[0]
+            strides[OUT][0] = out_strides[0]
+            ndim = 0
         for k in range(N_OPERANDS):
             base[k] = operands[k].data if used >> k & 1 else NULL
         base[OUT] = out
@@ -198,7 +208,7 @@ cdef class Program:
             axes = 1
             dims[0] = 1
             for k in range(5):
-                strides[k][0] = 0
+                strides[k][0] = self.itemsize
         n = dims[axes - 1]
         block = BLOCK if n > BLOCK else n
         if self.n_temps * block * self.itemsize > STACK_BYTES:
@@ -214,7 +224,8 @@ cdef class Program:
             steps[self.first_const + k] = 0
         for k in range(5):
             steps[k] = strides[k][axes - 1] if used >> k & 1 else 0
-        memset(counter, 0, axes * sizeof(cnp.npy_intp))
+        for d in range(axes):
+            counter[d] = 0
         while True:
             done = 0
             while done < n:

@@ -333,7 +333,7 @@ cdef class Sweep:
         return result
 
     cdef int elementwise(self, Py_ssize_t i, Node *node, Op op) except -1:
-        cdef int k, source, last = -1
+        cdef int k, source, step, last = -1
         cdef object g
         cdef tuple partials = op.complex_partials if cnp.PyTypeNum_ISCOMPLEX(node.type_num) else op.partials
         if self.state[i - self.lo] == NUM and node.kept & NUMBER:
@@ -344,7 +344,12 @@ cdef class Sweep:
         g = self.take(i)
         if not self.recorded and not isinstance(g, np_ndarray):
             g = np.asarray(g)
-        for k in range(last + 1):
+        # the input that has an adjoint already goes first, so that the other may take over the buffer of gz
+        cdef bint swap = last == 1 and self.state[node.in1 - self.lo] == OBJ
+        if swap:
+            last = 0 if self.wanted(node.in0) else 1
+        for step in range(node.nin):
+            k = node.nin - 1 - step if swap else step
             source = node.in0 if k == 0 else node.in1
             if not self.wanted(source):
                 continue

@@ -6,10 +6,9 @@ the recording (`array.pyx`) and by everything that reads a tape.
 cimport cgrad._tape
 cimport cython
 cimport numpy as cnp
-from cpython.mem cimport PyMem_Free, PyMem_Realloc
+from libc.stdlib cimport free, malloc, realloc
 from cpython.pythread cimport PyThread_get_thread_ident
 from cpython.ref cimport PyObject, Py_INCREF, Py_XDECREF
-from libc.string cimport memset
 
 from cgrad._loops cimport Loop, find_loop
 
@@ -20,6 +19,18 @@ import numpy as np
 
 cnp.import_array()
 cnp.import_ufunc()
+
+cdef extern from "c/recycle.h":
+    ctypedef void *cgrad_spare_t
+    void *cgrad_take_spare(cgrad_spare_t *) noexcept nogil
+    void cgrad_give_spare(cgrad_spare_t *, void *) noexcept nogil
+
+cdef enum:
+    FIRST_NODES = 128       # room of a new tape; most functions need no more
+    FIRST_DIMS = 256
+
+cdef cgrad_spare_t spare_nodes = NULL
+cdef cgrad_spare_t spare_dims = NULL
 
 KINDS = {"leaf": LEAF, "elementwise": ELEMENTWISE, "structural": STRUCTURAL, "getitem": GETITEM, "setitem": SETITEM,
          "zero": ZERO}
@@ -131,9 +142,15 @@ cdef class Tape:
         for i in range(self.n):
             self.release(i)
             Py_XDECREF(self.nodes[i].op)
-        PyMem_Free(self.nodes)
-        PyMem_Free(self.dims)
-        PyMem_Free(self.links)
+        if self.capacity == FIRST_NODES:
+            cgrad_give_spare(&spare_nodes, self.nodes)
+        else:
+            free(self.nodes)
+        if self.capacity_dims == FIRST_DIMS:
+            cgrad_give_spare(&spare_dims, self.dims)
+        else:
+            free(self.dims)
+        free(self.links)
         unlock(self.locked)
 
     def __len__(self):
@@ -147,16 +164,23 @@ cdef class Tape:
         if self.n == self.capacity:
             if self.n >= 2000000000:
                 raise TapeError("the tape is full: it holds 2,000,000,000 operations")
-            room = 2 * self.capacity + 64
-            grown = PyMem_Realloc(self.nodes, room * sizeof(Node))
+            if self.capacity == 0:
+                room = FIRST_NODES
+                grown = cgrad_take_spare(&spare_nodes)
+                if grown == NULL:
+                    grown = malloc(room * sizeof(Node))
+            else:
+                room = 2 * self.capacity
+                grown = realloc(self.nodes, room * sizeof(Node))
             if grown == NULL:
                 raise MemoryError(f"no memory for a tape of {room} operations")
             self.nodes = <Node *> grown
             self.capacity = room
         node = &self.nodes[self.n]
-        memset(node, 0, sizeof(Node))
         Py_INCREF(op)
         node.op = <PyObject *> op
+        node.x = node.y = node.z = node.params = NULL
+        node.dims = node.ndim = node.links = node.nin = node.kept = 0
         node.in0 = node.in1 = -1
         node.of = self.of
         self.n += 1
@@ -167,8 +191,14 @@ cdef class Tape:
         cdef void *grown
         cdef int k
         if at + ndim > self.capacity_dims:
-            room = 2 * self.capacity_dims + ndim + 64
-            grown = PyMem_Realloc(self.dims, room * sizeof(Py_ssize_t))
+            if self.capacity_dims == 0:
+                room = FIRST_DIMS
+                grown = cgrad_take_spare(&spare_dims)
+                if grown == NULL:
+                    grown = malloc(room * sizeof(Py_ssize_t))
+            else:
+                room = 2 * self.capacity_dims
+                grown = realloc(self.dims, room * sizeof(Py_ssize_t))
             if grown == NULL:
                 raise MemoryError("no memory for the shapes of a tape")
             self.dims = <Py_ssize_t *> grown
@@ -183,7 +213,7 @@ cdef class Tape:
         cdef void *grown
         if at + n > self.capacity_links:
             room = 2 * self.capacity_links + n + 64
-            grown = PyMem_Realloc(self.links, room * sizeof(int))
+            grown = realloc(self.links, room * sizeof(int))
             if grown == NULL:
                 raise MemoryError("no memory for the links of a tape")
             self.links = <int *> grown
@@ -211,7 +241,7 @@ cdef class Tape:
                             "to the other thread, or call the transform there")
         return 0
 
-    cdef object guard(self, object value):
+    cpdef object guard(self, object value):
         """A value that the tape may keep although the user's code can still reach `value`.
 
         Small arrays are copied. Large ones are made read-only until the tape goes, so that a change is refused instead of

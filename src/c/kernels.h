@@ -24,7 +24,14 @@ typedef struct {
     int ntypes;
 } cgrad_kernel;
 
-/* The types of the loops of a family: f d g are float, double, long double; F D G their complex numbers. */
+/* One of NumPy's loops, for a kernel that computes most of its result with it. */
+typedef struct {
+    cgrad_loop *loop;
+    void *data;
+} cgrad_borrowed;
+
+/* The types of the loops of a family: f d g are float, double, long double; F D G their complex numbers. `data` is
+ * a cgrad_borrowed of the same type where one is named, else unused. */
 extern const cgrad_kernel cgrad_strong_multiply;       /* g, p: f d g F D G */
 extern const cgrad_kernel cgrad_over_or_zero;          /* a, b: f d g F D G */
 extern const cgrad_kernel cgrad_over_hypot2;           /* a, x, y: f d g */
@@ -32,8 +39,8 @@ extern const cgrad_kernel cgrad_tie_share;             /* x, y: f d g */
 extern const cgrad_kernel cgrad_tie_share_ignore_nan;  /* x, y: f d g */
 extern const cgrad_kernel cgrad_logistic;              /* x: f d g */
 extern const cgrad_kernel cgrad_tanh_slope;            /* x, z = tanh(x): f d g */
-extern const cgrad_kernel cgrad_power_slope_x;         /* x, y: f d g F D G */
-extern const cgrad_kernel cgrad_power_slope_y;         /* x, z = x**y: f d g F D G */
+extern const cgrad_kernel cgrad_power_slope_x;         /* x, y: f d g F D G; data of f d g: numpy.power */
+extern const cgrad_kernel cgrad_power_slope_y;         /* x, z = x**y: f d g F D G; data of f d g: numpy.log */
 extern const cgrad_kernel cgrad_fast_sin;              /* x: f d */
 extern const cgrad_kernel cgrad_fast_cos;              /* x: f d */
 extern const cgrad_kernel cgrad_sinc_slope;            /* x: f d g */

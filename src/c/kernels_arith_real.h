@@ -3,15 +3,13 @@
 /* Both factors are replaced, not the product: 0 * inf would raise the invalid flag. */
 static inline R FN(strong_product)(R g, R p)
 {
-    R factor = g == 0 ? 0 : p, seed = g == 0 ? 0 : g;
-    return seed * factor;
+    return FN(where_nonzero)(g, g) * FN(where_nonzero)(g, p);
 }
 
 static inline R FN(ratio_or_zero)(R a, R b)
 {
-    int zero = (a == 0) & (b == 0);
-    R dividend = zero ? 0 : a, divisor = zero ? 1 : b;
-    return dividend / divisor;
+    R divisor = (a == 0) & (b == 0) ? 1 : b;
+    return FN(where_nonzero)(a, a) / divisor;
 }
 
 /* 1/2 + 1/2 [x wins] - 1/2 [y wins]: equal shares when both win, or neither. */

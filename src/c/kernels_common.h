@@ -81,6 +81,24 @@ static inline int32_t magnitude_bits_f32(float x)
     return bits_f32(x) & INT32_MAX;
 }
 
+/* x where g != 0, else +0. On bits, because compilers may move a product with a selected 0 behind the selection,
+ * where it is 0 * inf and raises a flag. The 80 bits of a long double are not worth it: no compiler has vectors of
+ * them. */
+static inline float where_nonzero_f(float g, float x)
+{
+    return from_bits_f32((uint32_t)bits_f32(x) & (uint32_t)-(int32_t)(g != 0));
+}
+
+static inline double where_nonzero_d(double g, double x)
+{
+    return from_bits_f64((uint64_t)bits_f64(x) & (uint64_t)-(int64_t)(g != 0));
+}
+
+static inline npy_longdouble where_nonzero_g(npy_longdouble g, npy_longdouble x)
+{
+    return g != 0 ? x : 0;
+}
+
 /* Whether all |x[i]| <= limit, and none is NaN: the sign bits of the differences are collected. */
 static inline int all_within_f64(const double *x, size_t n, double limit)
 {
@@ -129,19 +147,21 @@ static inline int is_independent(const char *in, npy_intp in_step, const char *o
            || in_high + size <= out_low || out_high + size <= in_low;
 }
 
-/* Ufunc loops from a function of contiguous arrays, `kernel(const R *const *inputs, R *output, size_t n)`.
+/* Ufunc loops from a function of contiguous arrays, `kernel(const R *const *inputs, R *output, size_t n, data)`.
  * Other strides are copied to blocks and back, so that a result does not depend on the strides. */
 #define BLOCK 256
 #define MOST_INPUTS 3
-typedef void packed_f32(const float *const *inputs, float *output, size_t n);
-typedef void packed_f64(const double *const *inputs, double *output, size_t n);
-void cgrad_run_f32(packed_f32 *kernel, int nin, char **args, npy_intp n, npy_intp const *steps);
-void cgrad_run_f64(packed_f64 *kernel, int nin, char **args, npy_intp n, npy_intp const *steps);
+typedef void packed_f(const npy_float *const *inputs, npy_float *output, size_t n, void *data);
+typedef void packed_d(const npy_double *const *inputs, npy_double *output, size_t n, void *data);
+typedef void packed_g(const npy_longdouble *const *inputs, npy_longdouble *output, size_t n, void *data);
+void cgrad_run_f(packed_f *kernel, int nin, char **args, npy_intp n, npy_intp const *steps, void *data);
+void cgrad_run_d(packed_d *kernel, int nin, char **args, npy_intp n, npy_intp const *steps, void *data);
+void cgrad_run_g(packed_g *kernel, int nin, char **args, npy_intp n, npy_intp const *steps, void *data);
 
 #define PACKED_LOOP(name, run, kernel, nin)                                                               \
-static void name(char **args, npy_intp const *dims, npy_intp const *steps, void *Py_UNUSED(data))         \
+static void name(char **args, npy_intp const *dims, npy_intp const *steps, void *data)                    \
 {                                                                                                         \
-    run(kernel, nin, args, dims[0], steps);                                                               \
+    run(kernel, nin, args, dims[0], steps, data);                                                         \
 }
 
 /* Ufunc loops from a function of the elements, `static inline R at(R, ...)`. For two operands the contiguous
@@ -195,7 +215,7 @@ LEVELS static void name(char **args, npy_intp const *dims, npy_intp const *steps
         put_back_flags(before);                                                                           \
 }
 
-/* The same where `at` is dear: one loop for all strides. */
+/* The same where `at` is costly: one loop for all strides. */
 #define PLAIN_BINARY_LOOP(name, R, at)                                                                    \
 static void name(char **args, npy_intp const *dims, npy_intp const *steps, void *Py_UNUSED(data))         \
 {                                                                                                         \

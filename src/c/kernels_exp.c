@@ -156,33 +156,33 @@ CLONES void name(const R *x, const R *z, R *slope, size_t n)                    
 DEFINE_TANH_SLOPE(cgrad_tanh_slope_f32, float, all_within_f32, NEAR_F32, tanh_slope_near_f32, tanh_slope_at_f32)
 DEFINE_TANH_SLOPE(cgrad_tanh_slope_f64, double, all_within_f64, NEAR_F64, tanh_slope_near_f64, tanh_slope_at_f64)
 
-static void packed_logistic_f(const float *const *inputs, float *output, size_t n)
+static void packed_logistic_f(const float *const *inputs, float *output, size_t n, void *Py_UNUSED(data))
 {
     cgrad_logistic_f32(inputs[0], output, n);
 }
 
-static void packed_logistic_d(const double *const *inputs, double *output, size_t n)
+static void packed_logistic_d(const double *const *inputs, double *output, size_t n, void *Py_UNUSED(data))
 {
     cgrad_logistic_f64(inputs[0], output, n);
 }
 
-static void packed_tanh_slope_f(const float *const *inputs, float *output, size_t n)
+static void packed_tanh_slope_f(const float *const *inputs, float *output, size_t n, void *Py_UNUSED(data))
 {
     cgrad_tanh_slope_f32(inputs[0], inputs[1], output, n);
 }
 
-static void packed_tanh_slope_d(const double *const *inputs, double *output, size_t n)
+static void packed_tanh_slope_d(const double *const *inputs, double *output, size_t n, void *Py_UNUSED(data))
 {
     cgrad_tanh_slope_f64(inputs[0], inputs[1], output, n);
 }
 
-PACKED_LOOP(logistic_f, cgrad_run_f32, packed_logistic_f, 1)
-PACKED_LOOP(logistic_d, cgrad_run_f64, packed_logistic_d, 1)
+PACKED_LOOP(logistic_f, cgrad_run_f, packed_logistic_f, 1)
+PACKED_LOOP(logistic_d, cgrad_run_d, packed_logistic_d, 1)
 UNARY_LOOP(logistic_g, npy_longdouble, logistic_at_g, 1)
 REAL_KERNEL(logistic, 1, REAL_TYPES2)
 
 #define LEVELS
-PACKED_LOOP(tanh_slope_f, cgrad_run_f32, packed_tanh_slope_f, 2)
-PACKED_LOOP(tanh_slope_d, cgrad_run_f64, packed_tanh_slope_d, 2)
+PACKED_LOOP(tanh_slope_f, cgrad_run_f, packed_tanh_slope_f, 2)
+PACKED_LOOP(tanh_slope_d, cgrad_run_d, packed_tanh_slope_d, 2)
 BINARY_LOOP(tanh_slope_g, npy_longdouble, tanh_slope_at_g, 1)
 REAL_KERNEL(tanh_slope, 2, REAL_TYPES3)

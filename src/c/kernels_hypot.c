@@ -5,49 +5,50 @@
 #include "kernels_each_real.h"
 #undef TEMPLATE
 
-/* Between these no square overflows, and the larger one does not underflow. */
-#define SMALL_F32 1e-15f
-#define LARGE_F32 1e15f
-#define SMALL_F64 1e-140
-#define LARGE_F64 1e140
+/* Negative unless the larger of |x| and |y| is so far from 0 and from inf that its square is a normal number. */
+static inline int32_t ordinary_f(float x, float y)
+{
+    int32_t x_bits = magnitude_bits_f32(x), y_bits = magnitude_bits_f32(y), larger = x_bits > y_bits ? x_bits : y_bits;
+    return (bits_f32(1e15f) - larger) | (larger - bits_f32(1e-15f));
+}
 
-/* Blocks of ordinary numbers are one vector loop; the sign bits of the differences collect the others. That a
- * square far below the other one underflows is no news to anybody. */
+static inline int64_t ordinary_d(double x, double y)
+{
+    int64_t x_bits = magnitude_bits_f64(x), y_bits = magnitude_bits_f64(y), larger = x_bits > y_bits ? x_bits : y_bits;
+    return (bits_f64(1e140) - larger) | (larger - bits_f64(1e-140));
+}
+
+/* Blocks of ordinary numbers are one vector loop. It is no news that a square far below the other underflows. */
 #define ALL_BUT_UNDERFLOW (WARNING_FLAGS & ~FE_UNDERFLOW)
 
-#define DEFINE_PACKED(name, R, I, magnitude_bits, bits, small, large, at)                                 \
-CLONES static void name(const R *const *inputs, R *out, size_t n)                                         \
+#define DEFINE_PACKED(name, R, I, ordinary, ratio)                                                        \
+CLONES static void name(const R *const *inputs, R *out, size_t n, void *Py_UNUSED(data))                  \
 {                                                                                                         \
-    const R *a = inputs[0], *x = inputs[1], *y = inputs[2];                                               \
     int before = raised_flags();                                                                          \
-    while (n) {                                                                                           \
-        size_t i, m = n < BLOCK ? n : BLOCK;                                                              \
-        I differences = 0;                                                                                \
-        for (i = 0; i < m; i++) {                                                                         \
-            I x_bits = magnitude_bits(x[i]), y_bits = magnitude_bits(y[i]);                               \
-            I larger = x_bits > y_bits ? x_bits : y_bits;                                                 \
-            differences |= (bits(large) - larger) | (larger - bits(small));                               \
-        }                                                                                                 \
-        if (differences >= 0) {                                                                           \
+    size_t start, i;                                                                                      \
+    for (start = 0; start < n; start += BLOCK) {                                                          \
+        const R *a = inputs[0] + start, *x = inputs[1] + start, *y = inputs[2] + start;                   \
+        R *z = out + start;                                                                               \
+        size_t m = n - start < BLOCK ? n - start : BLOCK;                                                 \
+        I collected = 0;                                                                                  \
+        for (i = 0; i < m; i++)                                                                           \
+            collected |= ordinary(x[i], y[i]);                                                            \
+        if (collected >= 0) {                                                                             \
             INDEPENDENT                                                                                   \
             for (i = 0; i < m; i++)                                                                       \
-                out[i] = a[i] / (x[i] * x[i] + y[i] * y[i]);                                              \
+                z[i] = a[i] / (x[i] * x[i] + y[i] * y[i]);                                                \
         }                                                                                                 \
         else                                                                                              \
             for (i = 0; i < m; i++)                                                                       \
-                out[i] = at(a[i], x[i], y[i]);                                                            \
-        a += m;                                                                                           \
-        x += m;                                                                                           \
-        y += m;                                                                                           \
-        out += m;                                                                                         \
-        n -= m;                                                                                           \
+                z[i] = ordinary(x[i], y[i]) >= 0 ? a[i] / (x[i] * x[i] + y[i] * y[i])                     \
+                                                 : ratio(a[i], x[i], y[i]);                               \
     }                                                                                                     \
     put_back_flags(before | ALL_BUT_UNDERFLOW);                                                           \
 }
 
-DEFINE_PACKED(packed_over_hypot2_f, float, int32_t, magnitude_bits_f32, bits_f32, SMALL_F32, LARGE_F32, ratio_f)
-DEFINE_PACKED(packed_over_hypot2_d, double, int64_t, magnitude_bits_f64, bits_f64, SMALL_F64, LARGE_F64, ratio_d)
-PACKED_LOOP(over_hypot2_f, cgrad_run_f32, packed_over_hypot2_f, 3)
-PACKED_LOOP(over_hypot2_d, cgrad_run_f64, packed_over_hypot2_d, 3)
+DEFINE_PACKED(packed_over_hypot2_f, npy_float, int32_t, ordinary_f, ratio_f)
+DEFINE_PACKED(packed_over_hypot2_d, npy_double, int64_t, ordinary_d, ratio_d)
+PACKED_LOOP(over_hypot2_f, cgrad_run_f, packed_over_hypot2_f, 3)
+PACKED_LOOP(over_hypot2_d, cgrad_run_d, packed_over_hypot2_d, 3)
 TERNARY_LOOP(over_hypot2_g, npy_longdouble, ratio_g)
 REAL_KERNEL(over_hypot2, 3, REAL_TYPES4)

@@ -5,13 +5,10 @@
  * vectorise it. Blocks that hold an element too large for the reduction (or an inf or NaN) are done one
  * element at a time, with the C library for those.
  *
- * The polynomials are minimax approximations of the relative error (Remez exchange): for float64 2^-57.9
- * (sine) and 2^-64 (cosine); float32 is computed in double precision, with 2^-37 and 2^-33.
+ * float32 is computed in double precision, with shorter polynomials (2^-37 and 2^-33).
  */
-#include "kernels_common.h"
+#include "kernels_trig.h"
 
-/* Adding and subtracting 1.5 * 2^52 rounds to an integer, which is in the last bits in between. */
-#define ROUNDER 6755399441055744.0
 #define TWO_OVER_PI 0.63661977236758134
 
 /* pi/2 = A + B + C. A and B end in so many zero bits that k A and k B are exact for |k| <= 2^16. */
@@ -24,33 +21,6 @@
 #define HALF_PI_A_F32 1.5707963267341256
 #define HALF_PI_B_F32 6.077100506506192e-11
 #define LARGEST_F32 1e6f
-
-/* The sine and cosine of the reduced argument, for those of x + turns pi/2: swapped in odd quadrants, negated
- * in two of the four. */
-static inline void place(double *sine, double *cosine, int64_t quadrant)
-{
-    uint64_t s = (uint64_t)bits_f64(*sine), c = (uint64_t)bits_f64(*cosine);
-    uint64_t swap = (s ^ c) & (uint64_t)-(quadrant & 1);
-    *sine = from_bits_f64(s ^ swap ^ (uint64_t)(quadrant & 2) << 62);
-    *cosine = from_bits_f64(c ^ swap ^ (uint64_t)((quadrant + 1) & 2) << 62);
-}
-
-/* sin and cos of hi + lo. lo is the rounding error of hi, so its square is nothing. */
-static inline double reduced_sin(double hi, double lo)
-{
-    double u = hi * hi;
-    double p = -0.1666666666666663 + u * (0.0083333333333221078 + u * (-0.00019841269829580163
-               + u * (2.7557313618016539e-06 + u * (-2.5050747218088199e-08 + u * 1.5896197630456774e-10))));
-    return hi + (u * hi * p + lo * (1.0 - 0.5 * u));
-}
-
-static inline double reduced_cos(double hi, double lo)
-{
-    double u = hi * hi, head = 1.0 - 0.5 * u;
-    double p = 0.041666666666666595 + u * (-0.0013888888888873041 + u * (2.4801587288841387e-05
-               + u * (-2.7557314176236262e-07 + u * (2.0875700415601799e-09 + u * -1.1358513927759438e-11))));
-    return head + (((1.0 - head) - 0.5 * u) + (u * u * p - hi * lo));
-}
 
 static inline void sincos_at_f64(double x, double *sine, double *cosine)
 {
@@ -133,29 +103,29 @@ DEFINE_TRIG(cgrad_sin_f32, cgrad_cos_f32, cgrad_sincos_f32, trig_loop_f32, float
 DEFINE_TRIG(cgrad_sin_f64, cgrad_cos_f64, cgrad_sincos_f64, trig_loop_f64, double, sincos_at_f64, all_within_f64,
             LARGEST_F64, sin, cos)
 
-static void packed_sin_f(const float *const *inputs, float *output, size_t n)
+static void packed_sin_f(const float *const *inputs, float *output, size_t n, void *Py_UNUSED(data))
 {
     cgrad_sin_f32(inputs[0], output, n);
 }
 
-static void packed_sin_d(const double *const *inputs, double *output, size_t n)
+static void packed_sin_d(const double *const *inputs, double *output, size_t n, void *Py_UNUSED(data))
 {
     cgrad_sin_f64(inputs[0], output, n);
 }
 
-static void packed_cos_f(const float *const *inputs, float *output, size_t n)
+static void packed_cos_f(const float *const *inputs, float *output, size_t n, void *Py_UNUSED(data))
 {
     cgrad_cos_f32(inputs[0], output, n);
 }
 
-static void packed_cos_d(const double *const *inputs, double *output, size_t n)
+static void packed_cos_d(const double *const *inputs, double *output, size_t n, void *Py_UNUSED(data))
 {
     cgrad_cos_f64(inputs[0], output, n);
 }
 
-PACKED_LOOP(fast_sin_f, cgrad_run_f32, packed_sin_f, 1)
-PACKED_LOOP(fast_sin_d, cgrad_run_f64, packed_sin_d, 1)
-PACKED_LOOP(fast_cos_f, cgrad_run_f32, packed_cos_f, 1)
-PACKED_LOOP(fast_cos_d, cgrad_run_f64, packed_cos_d, 1)
+PACKED_LOOP(fast_sin_f, cgrad_run_f, packed_sin_f, 1)
+PACKED_LOOP(fast_sin_d, cgrad_run_d, packed_sin_d, 1)
+PACKED_LOOP(fast_cos_f, cgrad_run_f, packed_cos_f, 1)
+PACKED_LOOP(fast_cos_d, cgrad_run_d, packed_cos_d, 1)
 FLOAT_KERNEL(fast_sin)
 FLOAT_KERNEL(fast_cos)
