@@ -44,6 +44,7 @@ UFUNC_METHODS = {}      # (ufunc, "reduce") -> function
 FUNCTIONS = {}          # NumPy function -> function
 METHODS = {}            # name of an ndarray method -> function(self, ...)
 PROPERTIES = {}         # name of an ndarray attribute -> function(self)
+SETTERS = {}            # name of an ndarray attribute that can be assigned to -> function(self, value)
 cdef dict _ufuncs = UFUNCS
 cdef dict _functions = FUNCTIONS
 cdef dict _methods = METHODS
@@ -681,12 +682,12 @@ cdef int write_item(Array a, object index, object value) except -1:
 
 cdef object own_buffer(Array a):
     """The array's buffer if nobody else can see it, else a copy that takes its place (copy on write)."""
-    cdef cnp.ndarray x
     if a.number:
         return np.array(a.num)
-    x = <cnp.ndarray> a.val
-    if not (cgrad_unique(<PyObject *> x) and cnp.PyArray_ISWRITEABLE(x) and cnp.PyArray_CHKFLAGS(x, cnp.NPY_ARRAY_OWNDATA)):
-        a.val = x.copy(order="K")
+    # no local reference before the count is taken
+    if not (cgrad_unique(<PyObject *> a.val) and cnp.PyArray_ISWRITEABLE(<cnp.ndarray> a.val)
+            and cnp.PyArray_CHKFLAGS(<cnp.ndarray> a.val, cnp.NPY_ARRAY_OWNDATA)):
+        a.val = a.val.copy(order="K")
     return a.val
 
 
@@ -954,12 +955,11 @@ cdef class Array:
                                 hasattr(np_ndarray, name) and not name.startswith("__") else ""))
 
     def __setattr__(self, str name, value):
-        if name in ("real", "imag", "flat"):
-            self[... if name == "flat" else slice(None)] = value if name == "flat" else _functions[name](self, value)
-        elif name == "shape":
-            raise AttributeError("cgrad.Array: x.shape = ... is not recorded; use x = x.reshape(...)")
-        else:
-            raise AttributeError(f"cgrad.Array: attribute {name!r} cannot be set")
+        setter = SETTERS.get(name)
+        if setter is None:
+            raise AttributeError(f"cgrad.Array: attribute {name!r} cannot be set" + (
+                "; use x = x.reshape(...)" if name == "shape" else ""))
+        setter(self, value)
 
     # -- parts
     def __getitem__(self, index):

@@ -13,10 +13,10 @@ axis of a matrix is contiguous.
 
 Uses NumPy's C API and scipy.linalg.cython_blas, nothing else of cgrad; importing it imports scipy.linalg (about 0.2 s).
 """
-cimport cython
 import numpy as np
 
 cimport cgrad._blas      # so that a changed .pxd is seen by the build
+cimport cython
 cimport numpy as cnp
 from libc.limits cimport INT_MAX
 from libc.string cimport memset
@@ -40,123 +40,125 @@ cdef enum:
     R = 2
     MAX_LOOPS = 64
     OUTER_BLOCK = 1 << 14       # bytes of an outer product that stay in the first-level cache
+    GEMM_BLOCK = 1 << 19        # multiply-adds up to which OpenBLAS has small-matrix kernels, with some margin
     NOGIL_WORK = 1 << 15        # multiply-adds that take a few microseconds
 
 # ---- Small matrices --------------------------------------------------------------------------------------------------
-# Up to SMALL in each direction a BLAS call is mostly overhead: 20-60 ns for (4, 4) @ (4, 4), against 7 ns here. A row
-# of C is one vector of R lanes, a row of B another; rows of B are gathered once per matrix, which also undoes a transpose.
+# With q and r up to SMALL a BLAS call is mostly overhead: (4, 4) @ (4, 4) takes it 20-60 ns, by CPU and transposes, and
+# this 8 ns; (8, 8) @ (8, 8) 35-90 ns, and this 35 ns. Rows of B are gathered once, which also undoes a transpose.
 cdef extern from *:
     """
     #include <string.h>
-    #if defined(__GNUC__)
-    #define SMALL 8
-    /* n products of (p, q) by (q, R); sa, sb, sc lead from one to the next, and sc == 0 adds them up. A row of R
-       elements is N vectors of W, filled and emptied element by element where R is no multiple of W: memory that is
-       written in parts is slow to read as a whole. */
-    #define SMALL_KERNEL(NAME, TARGET, T, R, W)                                                                    \\
-    TARGET static void NAME##R(                                                                                    \\
-        Py_ssize_t p, Py_ssize_t q, const T *a0, Py_ssize_t ap, Py_ssize_t aq, const T *b0, Py_ssize_t bq,         \\
-        Py_ssize_t br, T *c, Py_ssize_t cp, Py_ssize_t n, Py_ssize_t sa, Py_ssize_t sb, Py_ssize_t sc, int add0)   \\
-    {                                                                                                              \\
-        typedef T vector __attribute__((vector_size(W * sizeof(T))));                                              \\
-        enum { N = (R + W - 1) / W };                                                                              \\
-        vector rows[SMALL][N];                                                                                     \\
-        for (; n > 0; n--, a0 += sa, b0 += sb, c += sc, add0 |= sc == 0) {                                         \\
-          const T *a = a0, *b = b0; int add = add0;                                                                \\
-          for (Py_ssize_t left = q; left > 0; left -= SMALL, a += SMALL * aq, b += SMALL * bq, add = 1) {          \\
-            const int depth = left < SMALL ? (int) left : SMALL;                                                   \\
-            for (int k = 0; k < depth; k++) {                                                                      \\
-                const T *bk = b + k * bq;                                                                          \\
-                vector row[N] = {{0}};                                                                             \\
-                if (br == 1 && R % W == 0)                                                                         \\
-                    for (int v = 0; v < N; v++) memcpy(&row[v], bk + v * W, sizeof row[v]);                        \\
-                else                                                                                               \\
-                    for (int j = 0; j < R; j++) row[j / W][j % W] = bk[j * br];                                    \\
-                for (int v = 0; v < N; v++) rows[k][v] = row[v];                                                   \\
-            }                                                                                                      \\
-            for (Py_ssize_t i = 0; i < p; i++) {                                                                   \\
-                T *ci = c + i * cp;                                                                                \\
-                vector sum[N];                                                                                     \\
-                for (int v = 0; v < N; v++) sum[v] = a[i * ap] * rows[0][v];                                       \\
-                for (int k = 1; k < depth; k++)                                                                    \\
-                    for (int v = 0; v < N; v++) sum[v] += a[i * ap + k * aq] * rows[k][v];                         \\
-                if (R % W == 0) {                                                                                  \\
-                    for (int v = 0; v < N; v++) {                                                                  \\
-                        vector old = {0};                                                                          \\
-                        if (add) memcpy(&old, ci + v * W, sizeof old);                                             \\
-                        sum[v] += old;                                                                             \\
-                        memcpy(ci + v * W, &sum[v], sizeof sum[v]);                                                \\
-                    }                                                                                              \\
-                } else                                                                                             \\
-                    for (int j = 0; j < R; j++) ci[j] = add ? ci[j] + sum[j / W][j % W] : sum[j / W][j % W];       \\
-            }                                                                                                      \\
-          }                                                                                                        \\
-        }                                                                                                          \\
-    }
-    #define SMALL_CASE(NAME, R)                                                                                    \\
-        case R: NAME##R(p, q, a, ap, aq, b, bq, br, c, cp, n, sa, sb, sc, add); break;
-    #define SMALL_KERNELS(NAME, TARGET, T, W2, W)                                                                  \\
-    SMALL_KERNEL(NAME, TARGET, T, 1, 1) SMALL_KERNEL(NAME, TARGET, T, 2, W2) SMALL_KERNEL(NAME, TARGET, T, 3, W)   \\
-    SMALL_KERNEL(NAME, TARGET, T, 4, W) SMALL_KERNEL(NAME, TARGET, T, 5, W) SMALL_KERNEL(NAME, TARGET, T, 6, W)    \\
-    SMALL_KERNEL(NAME, TARGET, T, 7, W) SMALL_KERNEL(NAME, TARGET, T, 8, W)                                        \\
-    static void NAME(                                                                                              \\
-        Py_ssize_t p, Py_ssize_t q, Py_ssize_t r, const T *a, Py_ssize_t ap, Py_ssize_t aq, const T *b,            \\
-        Py_ssize_t bq, Py_ssize_t br, T *c, Py_ssize_t cp, Py_ssize_t n, Py_ssize_t sa, Py_ssize_t sb,             \\
-        Py_ssize_t sc, int add)                                                                                    \\
-    {                                                                                                              \\
-        switch (r) {                                                                                               \\
-            SMALL_CASE(NAME, 1) SMALL_CASE(NAME, 2) SMALL_CASE(NAME, 3) SMALL_CASE(NAME, 4)                        \\
-            SMALL_CASE(NAME, 5) SMALL_CASE(NAME, 6) SMALL_CASE(NAME, 7) SMALL_CASE(NAME, 8)                        \\
-        }                                                                                                          \\
-    }
-    SMALL_KERNELS(small_float_, , float, 2, 4)
-    SMALL_KERNELS(small_double_, , double, 2, 2)
-    #if defined(__x86_64__)
-    #define AVX2 __attribute__((target("avx2,fma")))
-    SMALL_KERNELS(small_float_avx2_, AVX2, float, 2, 4)
-    SMALL_KERNELS(small_double_avx2_, AVX2, double, 2, 4)
-    #define small_float (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") ? small_float_avx2_ : small_float_)
-    #define small_double (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") ? small_double_avx2_ : small_double_)
-    #else
-    #define small_float small_float_
-    #define small_double small_double_
-    #endif
-    #else               /* no vector extensions: BLAS does all sizes */
+    #if !defined(__GNUC__)      /* no vector extensions: BLAS does all sizes */
     #define SMALL 0
-    #define small_float(...) ((void) 0)
-    #define small_double(...) ((void) 0)
+    #define small_products(...) ((void) 0)
+    #else
+    #define SMALL 8
+    #define SMALL_PARAMETERS(T) Py_ssize_t p, Py_ssize_t q, Py_ssize_t r, const T *a, Py_ssize_t ap, Py_ssize_t aq,  \\
+        const T *b, Py_ssize_t bq, Py_ssize_t br, T *c, Py_ssize_t cp, Py_ssize_t n, Py_ssize_t sa, Py_ssize_t sb,   \\
+        Py_ssize_t sc, int add
+    #define SMALL_ARGUMENTS p, q, r, a, ap, aq, b, bq, br, c, cp, n, sa, sb, sc, add
+
+    /* n products of (p, q) by (q, R); sa, sb, sc lead from one to the next, and sc == 0 adds them up. A row of R elements
+       is N vectors of W; the last one overlaps the one before where R is no multiple of W, so that all are whole. */
+    #define SMALL_KERNEL(NAME, TARGET, T, R, W)                                                                      \\
+    TARGET static void NAME##R(SMALL_PARAMETERS(T))                                                                  \\
+    {                                                                                                                \\
+        typedef T vector __attribute__((vector_size(W * sizeof(T))));                                                \\
+        enum { N = (R + W - 1) / W, LAST = R - W };                                                                  \\
+        vector rows[SMALL][N];                                                                                       \\
+        for (; n > 0; n--, a += sa, b += sb, c += sc, add |= sc == 0) {                                              \\
+            for (Py_ssize_t k = 0; k < q; k++)                                                                       \\
+                for (int v = 0; v < N; v++) {                                                                        \\
+                    const T *bk = b + k * bq + (v * W < LAST ? v * W : LAST) * br;                                   \\
+                    vector row = {0};                                                                                \\
+                    if (br == 1)                                                                                     \\
+                        memcpy(&row, bk, sizeof row);                                                                \\
+                    else                                                                                             \\
+                        for (int j = 0; j < W; j++) row[j] = bk[j * br];                                             \\
+                    rows[k][v] = row;                                                                                \\
+                }                                                                                                    \\
+            for (Py_ssize_t i = 0; i < p; i++) {                                                                     \\
+                T *ci = c + i * cp;                                                                                  \\
+                vector sum[N], old[N];                                                                               \\
+                for (int v = 0; v < N; v++) sum[v] = a[i * ap] * rows[0][v];                                         \\
+                for (Py_ssize_t k = 1; k < q; k++)                                                                   \\
+                    for (int v = 0; v < N; v++) sum[v] += a[i * ap + k * aq] * rows[k][v];                           \\
+                if (add) {                                                                                           \\
+                    for (int v = 0; v < N; v++) memcpy(&old[v], ci + (v * W < LAST ? v * W : LAST), sizeof old[v]);  \\
+                    for (int v = 0; v < N; v++) sum[v] += old[v];                                                    \\
+                }                                                                                                    \\
+                for (int v = 0; v < N; v++) memcpy(ci + (v * W < LAST ? v * W : LAST), &sum[v], sizeof sum[v]);      \\
+            }                                                                                                        \\
+        }                                                                                                            \\
+    }
+    #define SMALL_CASE(NAME, R) case R: NAME##R(SMALL_ARGUMENTS); break;
+    #define SMALL_KERNELS(NAME, TARGET, T, W)                                                                        \\
+    SMALL_KERNEL(NAME, TARGET, T, 1, 1) SMALL_KERNEL(NAME, TARGET, T, 2, 2) SMALL_KERNEL(NAME, TARGET, T, 3, 2)      \\
+    SMALL_KERNEL(NAME, TARGET, T, 4, W) SMALL_KERNEL(NAME, TARGET, T, 5, W) SMALL_KERNEL(NAME, TARGET, T, 6, W)      \\
+    SMALL_KERNEL(NAME, TARGET, T, 7, W) SMALL_KERNEL(NAME, TARGET, T, 8, W)                                          \\
+    static void NAME(SMALL_PARAMETERS(T))                                                                            \\
+    {                                                                                                                \\
+        switch (r) {                                                                                                 \\
+            SMALL_CASE(NAME, 1) SMALL_CASE(NAME, 2) SMALL_CASE(NAME, 3) SMALL_CASE(NAME, 4)                          \\
+            SMALL_CASE(NAME, 5) SMALL_CASE(NAME, 6) SMALL_CASE(NAME, 7) SMALL_CASE(NAME, 8)                          \\
+        }                                                                                                            \\
+    }
+    SMALL_KERNELS(small_float, , float, 4)          /* vectors of 16 bytes, which all CPUs have */
+    SMALL_KERNELS(small_double, , double, 2)
+    #if defined(__x86_64__)
+    #define SMALL_AVX2 __attribute__((target("avx2,fma")))
+    SMALL_KERNELS(small_float_avx2, SMALL_AVX2, float, 4)
+    SMALL_KERNELS(small_double_avx2, SMALL_AVX2, double, 4)
+    #endif
+
+    static void small_products(int wide, SMALL_PARAMETERS(void))
+    {
+    #if defined(__x86_64__)
+        if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
+            wide ? small_double_avx2(SMALL_ARGUMENTS) : small_float_avx2(SMALL_ARGUMENTS);
+            return;
+        }
+    #endif
+        wide ? small_double(SMALL_ARGUMENTS) : small_float(SMALL_ARGUMENTS);
+    }
     #endif
     """
     int SMALL
-    void small_float(
-        Py_ssize_t p, Py_ssize_t q, Py_ssize_t r, const float *a, Py_ssize_t ap, Py_ssize_t aq, const float *b,
-        Py_ssize_t bq, Py_ssize_t br, float *c, Py_ssize_t cp, Py_ssize_t n, Py_ssize_t sa, Py_ssize_t sb,
-        Py_ssize_t sc, bint add) noexcept nogil
-    void small_double(
-        Py_ssize_t p, Py_ssize_t q, Py_ssize_t r, const double *a, Py_ssize_t ap, Py_ssize_t aq, const double *b,
-        Py_ssize_t bq, Py_ssize_t br, double *c, Py_ssize_t cp, Py_ssize_t n, Py_ssize_t sa, Py_ssize_t sb,
-        Py_ssize_t sc, bint add) noexcept nogil
+    void small_products(
+        bint wide, Py_ssize_t p, Py_ssize_t q, Py_ssize_t r, const void *a, Py_ssize_t ap, Py_ssize_t aq, const void *b,
+        Py_ssize_t bq, Py_ssize_t br, void *c, Py_ssize_t cp, Py_ssize_t n, Py_ssize_t sa, Py_ssize_t sb, Py_ssize_t sc,
+        bint add) noexcept nogil
 
 
 # ---- One product -----------------------------------------------------------------------------------------------------
 # BLAS is column-major: it reads row-major A as A^T. So C = A B is asked for as C^T = B^T A^T, with the factors swapped.
 
 cdef void gemm(const Product *s, scalar *a, scalar *b, scalar *c, bint add) noexcept nogil:
-    """C = A B, or C += A B."""
-    cdef int p = <int> s.p.size, q = <int> s.q.size, r = <int> s.r.size, ldc = <int> s.p.stride[C]
+    """C = A B, or C += A B. A small C with a long q is added up in steps, each in the small-matrix kernels of BLAS."""
+    cdef int p = <int> s.p.size, r = <int> s.r.size, ldc = <int> s.p.stride[C], step
+    cdef Py_ssize_t left = s.q.size, block = GEMM_BLOCK // (s.p.size * s.r.size)
     cdef bint a_rows = s.q.stride[A] == 1, b_rows = s.r.stride[B] == 1
     cdef int lda = <int> (s.p.stride[A] if a_rows else s.q.stride[A])
     cdef int ldb = <int> (s.q.stride[B] if b_rows else s.r.stride[B])
     cdef char ta = b'N' if a_rows else b'T', tb = b'N' if b_rows else b'T'
     cdef scalar one = 1, beta = 1 if add else 0
-    if scalar is float:
-        sgemm(&tb, &ta, &r, &p, &q, &one, b, &ldb, a, &lda, &beta, c, &ldc)
-    elif scalar is double:
-        dgemm(&tb, &ta, &r, &p, &q, &one, b, &ldb, a, &lda, &beta, c, &ldc)
-    elif scalar is floatcomplex:
-        cgemm(&tb, &ta, &r, &p, &q, &one, b, &ldb, a, &lda, &beta, c, &ldc)
-    else:
-        zgemm(&tb, &ta, &r, &p, &q, &one, b, &ldb, a, &lda, &beta, c, &ldc)
+    if block < 128:
+        block = left
+    while left > 0:
+        step = <int> min(block, left)
+        if scalar is float:
+            sgemm(&tb, &ta, &r, &p, &step, &one, b, &ldb, a, &lda, &beta, c, &ldc)
+        elif scalar is double:
+            dgemm(&tb, &ta, &r, &p, &step, &one, b, &ldb, a, &lda, &beta, c, &ldc)
+        elif scalar is floatcomplex:
+            cgemm(&tb, &ta, &r, &p, &step, &one, b, &ldb, a, &lda, &beta, c, &ldc)
+        else:
+            zgemm(&tb, &ta, &r, &p, &step, &one, b, &ldb, a, &lda, &beta, c, &ldc)
+        a += step * s.q.stride[A]
+        b += step * s.q.stride[B]
+        left -= step
+        beta = 1
 
 
 cdef inline scalar *first(scalar *vector, Py_ssize_t size, Py_ssize_t stride) noexcept nogil:
@@ -232,14 +234,12 @@ cdef void run(const Product *s, int depth, scalar *a, scalar *b, scalar *c, bint
     """Loops depth, ..., 0. Once a loop that C does not have has written C, its later steps add to it."""
     cdef const Axis *loop = &s.loops[depth]
     cdef Py_ssize_t i
-    if depth == 0 and s.r.size <= SMALL and (s.p.size <= SMALL or s.q.size <= SMALL):
-        if scalar is double:
-            small_double(s.p.size, s.q.size, s.r.size, a, s.p.stride[A], s.q.stride[A], b, s.q.stride[B], s.r.stride[B],
-                         c, s.p.stride[C], loop.size, loop.stride[A], loop.stride[B], loop.stride[C], add)
-            return
-        elif scalar is float:
-            small_float(s.p.size, s.q.size, s.r.size, a, s.p.stride[A], s.q.stride[A], b, s.q.stride[B], s.r.stride[B],
-                        c, s.p.stride[C], loop.size, loop.stride[A], loop.stride[B], loop.stride[C], add)
+    if scalar is float or scalar is double:
+        if depth == 0 and s.q.size <= SMALL and s.r.size <= SMALL:
+            small_products(
+                scalar is double, s.p.size, s.q.size, s.r.size, a, s.p.stride[A], s.q.stride[A],
+                b, s.q.stride[B], s.r.stride[B], c, s.p.stride[C],
+                loop.size, loop.stride[A], loop.stride[B], loop.stride[C], add)
             return
     for i in range(loop.size):
         if depth > 0:
@@ -400,17 +400,16 @@ cdef bint set_sizes(Product *s, Layout *layout, const cnp.npy_intp *gz, const cn
     cdef const Operand *b = &layout.of[B]
     cdef const Operand *c = &layout.of[C]
     cdef Py_ssize_t of_z, of_b, of_c
-    cdef int i, at
+    cdef int i
     s.p.size, s.q.size, s.r.size = size_of(gz, a.core[P]), size_of(gz, a.core[Q]), size_of(other, b.core[R])
     s.nloops = c.extra + layout.nbatch
     cdef bint match = (s.p.size == size_of(layout.dims, c.core[P]) and s.q.size == size_of(other, b.core[Q])
                        and s.r.size == size_of(layout.dims, c.core[R]))
     for i in range(s.nloops):
         of_z, of_b = size_of(gz, position(layout, A, i)), size_of(other, position(layout, B, i))
-        at = position(layout, C, i)
         if i >= layout.nbatch:              # an extra axis: gz or the other operand may lack it
-            of_z = layout.dims[at] = of_b if of_z == 1 else of_z
-        of_c = size_of(layout.dims, at)
+            of_z = layout.dims[c.extra - 1 - (i - layout.nbatch)] = of_b if of_z == 1 else of_z
+        of_c = size_of(layout.dims, position(layout, C, i))
         match &= (of_b == of_z or of_b == 1 and of_c == of_z) and (of_c == of_z or of_c == 1)
         s.loops[i].size = of_z
     return match
@@ -422,16 +421,19 @@ cdef inline bint set_stride(Axis *axis, int operand, const cnp.npy_intp *dims, c
     if at < 0 or dims[at] <= 1:
         return True
     axis.stride[operand] = strides[at] // itemsize
-    return axis.stride[operand] * itemsize == strides[at]
+    if axis.stride[operand] * itemsize == strides[at]:
+        return True
+    axis.stride[operand] = 1                # not 0, which would say that the axis repeats
+    return False
 
 
 cdef bint set_strides(Product *s, const Layout *layout, int operand, const cnp.npy_intp *dims,
                       const cnp.npy_intp *strides, Py_ssize_t itemsize) noexcept:
     """Say where an operand lies; False if its elements are not a whole number of elements apart."""
-    cdef const int *core = layout.of[operand].core
-    cdef bint whole = set_stride(&s.p, operand, dims, strides, core[P], itemsize)
-    whole &= set_stride(&s.q, operand, dims, strides, core[Q], itemsize)
-    whole &= set_stride(&s.r, operand, dims, strides, core[R], itemsize)
+    cdef const Operand *of = &layout.of[operand]
+    cdef bint whole = set_stride(&s.p, operand, dims, strides, of.core[P], itemsize)
+    whole &= set_stride(&s.q, operand, dims, strides, of.core[Q], itemsize)
+    whole &= set_stride(&s.r, operand, dims, strides, of.core[R], itemsize)
     cdef int i
     for i in range(s.nloops):
         whole &= set_stride(&s.loops[i], operand, dims, strides, position(layout, operand, i), itemsize)
@@ -455,19 +457,19 @@ cdef bint repeats(const Product *s) noexcept:
     """Whether gz has the same values all along an axis, in a way that saves work (see adjoint_of_repeated)."""
     cdef int i
     for i in range(s.nloops):
-        if s.loops[i].size > 1 and s.loops[i].stride[A] == 0 and s.loops[i].stride[B] * s.loops[i].stride[C] == 0:
+        if s.loops[i].size > 1 and s.loops[i].stride[A] == 0 and (s.loops[i].stride[B] == 0 or s.loops[i].stride[C] == 0):
             return True
     return s.p.size > 1 and s.p.stride[A] == 0 or s.q.size > 1 and s.q.stride[A] == 0
 
 
-cdef adjoint_of_repeated(const Product *s, const Layout *layout, cnp.ndarray gz, cnp.ndarray other, tuple shape,
+cdef adjoint_of_repeated(Product *s, const Layout *layout, cnp.ndarray gz, cnp.ndarray other, tuple shape,
                          int primal_ndim, cnp.ndarray into, bint left):
     """The adjoint for a gz with zero strides, as sum() and mean() send it.
 
     An axis that is summed over is summed in the other operand first, and one that would come out the same all along is
     computed once: sum(x @ y) costs O(n^2) here, not O(n^3).
     """
-    cdef const Axis *axis
+    cdef Axis *axis
     cdef int i, a, b, c, extra = layout.of[C].extra
     cdef bint repeat = False
     gz_index, other_index = [slice(None)] * gz.ndim + [...], [slice(None)] * other.ndim

@@ -6,6 +6,7 @@ float32 and float64.  Keras's own accidents of nan are the only entries not comp
 """
 
 import doctest
+import functools
 import json
 import warnings
 from pathlib import Path
@@ -61,7 +62,9 @@ class Record:
         np.testing.assert_allclose(got, want, self.rtol, self.atol, equal_nan=True)
 
 
-RECORDS = [Record(raw, dt) for raw in GOLDEN["records"] for dt in ("float32", "float64") if dt in raw]
+DTYPES = {"float32", "float64"}
+RECORDS = [Record(raw, dtype) for raw in GOLDEN["records"] for dtype in raw.keys() & DTYPES]
+RECORDS.sort(key=lambda r: r.name)  # the same order in every process
 by_name = pytest.mark.parametrize("record", RECORDS, ids=lambda r: r.name)
 
 
@@ -133,7 +136,8 @@ def check_seed(seed, got, want, what=""):
 def test_seed_crossentropy(seed):
     t, p = unpack(seed["inputs"]["y_true"]), unpack(seed["inputs"]["y_pred"])
     for reduction, want in seed["value"].items():
-        check_seed(seed, losses.categorical_crossentropy(t, p, reduction=reduction), want, reduction)
+        got = losses.categorical_crossentropy(t, p, reduction=reduction)
+        check_seed(seed, got, want, reduction)
     for reduction, want in seed["grad"].items():
         by = {"none": "sum"}.get(reduction, reduction)  # a gradient sums over the outputs
         got = cgrad.grad(lambda p: losses.categorical_crossentropy(t, p, reduction=by))(p)
@@ -213,11 +217,11 @@ def test_any_class_axis(axis, from_logits):
         (losses.categorical_crossentropy, true, np.moveaxis(true, -1, axis)),
         (losses.sparse_categorical_crossentropy, ids, ids),
     ):
-        want = loss(labels, turned, from_logits=from_logits)
-        got = loss(moved, pred, from_logits=from_logits, axis=axis)
-        np.testing.assert_allclose(got, want, rtol=1e-14)
-        by_last = cgrad.grad(lambda p: np.sum(loss(labels, p, from_logits=from_logits)))(turned)
-        by_axis = cgrad.grad(lambda p: np.sum(loss(moved, p, from_logits=from_logits, axis=axis)))(pred)
+        last = functools.partial(loss, labels, from_logits=from_logits)
+        other = functools.partial(loss, moved, from_logits=from_logits, axis=axis)
+        np.testing.assert_allclose(other(pred), last(turned), rtol=1e-14)
+        by_last = cgrad.grad(functools.partial(last, reduction="sum"))(turned)
+        by_axis = cgrad.grad(functools.partial(other, reduction="sum"))(pred)
         np.testing.assert_allclose(np.moveaxis(by_axis, axis, -1), by_last, rtol=1e-13, atol=1e-15)
 
 
@@ -247,8 +251,8 @@ def test_labels_and_weights_have_gradients_too():
 
 @pytest.mark.parametrize("name", losses.__all__)
 @pytest.mark.parametrize("from_logits", [False, True])
-def test_second_order_and_forward_mode(name, from_logits):
-    """Hessian, forward mode and central differences agree."""
+def test_second_order(name, from_logits):
+    """First and second derivatives agree with central differences."""
     rng = np.random.default_rng(3)
     if name.startswith("mean"):
         options, labels = {}, rng.normal(size=(2, 3))
@@ -263,9 +267,9 @@ def test_second_order_and_forward_mode(name, from_logits):
     h = 1e-5
     slope = (f(pred + h * direction) - f(pred - h * direction)) / (2 * h)
     np.testing.assert_allclose(np.sum(grad(pred) * direction), slope, rtol=1e-6)
-    np.testing.assert_allclose(cgrad.jvp(f, (pred,), (direction,))[1], slope, rtol=1e-6)
     curve = (grad(pred + h * direction) - grad(pred - h * direction)) / (2 * h)
-    np.testing.assert_allclose(cgrad.hvp(f, (pred,), (direction,)), curve, rtol=1e-5, atol=1e-7)
+    second = cgrad.grad(lambda p: np.sum(grad(p) * direction))(pred)
+    np.testing.assert_allclose(second, curve, rtol=1e-5, atol=1e-7)
 
 
 def test_results_are_numpy_values_of_the_dtype_of_y_pred():
@@ -285,7 +289,8 @@ def test_results_are_numpy_values_of_the_dtype_of_y_pred():
             one = losses.sparse_categorical_crossentropy(0, p[0], from_logits, ignore_class=0)
             assert isinstance(one, dtype) and one == 0
         if dtype != np.float16:
-            assert losses.binary_crossentropy([[0, 1]], p, label_smoothing=np.float64(0.1)).dtype == dtype
+            got = losses.binary_crossentropy([[0, 1]], p, label_smoothing=np.float64(0.1))
+            assert got.dtype == dtype
 
 
 def test_inputs_are_not_written_to():

@@ -8,6 +8,7 @@ import operator
 
 import numpy as np
 
+from ..transforms import stop_gradient
 from ._inputs import (
     as_array,
     check_flag,
@@ -151,7 +152,7 @@ def categorical_crossentropy(
         shifted, log_sum = _log_partition(pred, axis)
         # The last term is 0. It carries the gradient of log_sum, softmax(z), which in
         # the first term would come out as sum(t) * softmax(z).
-        held = _constant(log_sum)
+        held = stop_gradient(log_sum)
         values = np.sum(true * (held - shifted), axis=axis) + np.squeeze(log_sum - held, axis=axis)
     else:
         low, high = clip_bounds(loss, epsilon, pred.dtype)
@@ -403,14 +404,8 @@ def _log_partition(logits, axis):
 
     Their difference does not depend on what is subtracted, so the maximum is a constant.
     """
-    shifted = logits - np.max(_constant(logits), axis=axis, keepdims=True)
+    shifted = logits - np.max(stop_gradient(logits), axis=axis, keepdims=True)
     return shifted, np.log(np.sum(np.exp(shifted), axis=axis, keepdims=True))
-
-
-def _constant(x):
-    from cgrad import stop_gradient  # here: cgrad imports this package
-
-    return stop_gradient(x)
 
 
 def _class_axis(loss, axis, pred):
@@ -422,7 +417,7 @@ def _class_axis(loss, axis, pred):
 
 def _class_ids(loss, y_true, pred, axis, ignore_class):
     """(class ids, which of them count): ignored ones are made 0, and None says all count."""
-    labels = _constant(as_array(y_true))
+    labels = stop_gradient(as_array(y_true))
     if labels.dtype.kind not in "biuf":
         raise TypeError(f"{loss}: y_true must hold class ids, got dtype {labels.dtype}")
     shape = pred.shape[:axis] + pred.shape[axis + 1 :]

@@ -5,6 +5,7 @@
 module uses this one.
 """
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -12,9 +13,9 @@ from cgrad._array import (FUNCTIONS, METHODS, PROPERTIES, UFUNC_METHODS, UFUNCS,
                           plain_value, record, tracked)
 from cgrad._tape import Op
 
-__all__ = ["REGISTRY", "SAMPLES", "Array", "Sample", "constant", "copy_of", "elementwise", "first_array", "implements", "is_array",
-           "method", "not_differentiable", "overwrite", "plain_function", "plain_value", "prop", "record", "structural",
-           "tracked", "ufunc_method", "zero"]
+__all__ = ["REGISTRY", "SAMPLES", "Array", "Inverse", "Sample", "constant", "copy_of", "deliver", "elementwise", "first_array",
+           "implements", "is_array", "method", "not_differentiable", "overwrite", "plain_function", "plain_value", "prop", "record",
+           "structural", "tracked", "ufunc_method", "zero"]
 
 REGISTRY = {}           # name -> Op
 SAMPLES = {}            # name -> list of Sample: what the generic tests call
@@ -41,6 +42,20 @@ class Sample:
     domain: tuple = (-2.0, 2.0)
     kwargs: tuple = ()
     complex: bool = False
+
+
+class Inverse(NamedTuple):
+    """How an op whose result is a view in NumPy is taken again, and undone after a write to the view.
+
+    Parameters
+    ----------
+    view : callable
+        ``view(base, **params)``, the Array that the op gives of `base`.
+    back : callable
+        ``back(view, base_shape, **params)``, the base whose view this is.
+    """
+    view: object
+    back: object
 
 
 def _register(op):
@@ -142,6 +157,23 @@ def not_differentiable(*functions, instead):
         def handler(*args, _f=f, **kwargs):
             raise NotImplementedError(f"{_f.__module__}.{_f.__name__} cannot be differentiated; {instead}")
         FUNCTIONS[f] = handler
+
+
+def deliver(result, out):
+    """What a function with the argument ``out=out`` returns: `result`, or `out` once it holds the result."""
+    if out is None:
+        return result
+    if type(out) is tuple:                          # as ufuncs have it
+        (out,) = out
+        return deliver(result, out)
+    if type(out) is Array:
+        overwrite(out, result)
+        return out
+    if tracked(result):
+        raise TypeError(f"out= is a plain {type(out).__name__}, and the result, which is tracked, would lose its gradient in it; "
+                        "make it with np.zeros_like(x) of a tracked x or with cgrad.numpy.zeros(shape), or leave it out")
+    np.copyto(out, plain_value(result), casting="same_kind")
+    return out
 
 
 def is_array(x):

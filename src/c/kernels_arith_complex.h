@@ -3,14 +3,15 @@
 
 static inline C FN(strong_product)(C g, C p)
 {
-    int zero = (g.re == 0) & (g.im == 0);
-    C seed = FN(of_parts)(zero ? 0 : g.re, zero ? 0 : g.im), factor = FN(of_parts)(zero ? 0 : p.re, zero ? 0 : p.im);
-    return FN(product)(seed, factor);
+    int keep = (g.re != 0) | (g.im != 0);
+    return FN(product)(FN(kept)(g, keep), FN(kept)(p, keep));
 }
 
 static inline C FN(ratio_or_zero)(C a, C b)
 {
-    return FN(is_zero)(a) && FN(is_zero)(b) ? a : FN(quotient)(a, b);
+    int keep = (a.re != 0) | (a.im != 0) | (b.re != 0) | (b.im != 0);
+    b.re = PART(chosen)(keep, b.re, 1);
+    return FN(quotient)(FN(kept)(a, keep), b);
 }
 
 BINARY_LOOP(FN(strong_multiply), C, FN(strong_product), 0)

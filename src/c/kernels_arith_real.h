@@ -3,13 +3,15 @@
 /* Both factors are replaced, not the product: 0 * inf would raise the invalid flag. */
 static inline R FN(strong_product)(R g, R p)
 {
-    return FN(where_nonzero)(g, g) * FN(where_nonzero)(g, p);
+    int keep = g != 0;
+    return FN(kept)(g, keep) * FN(kept)(p, keep);
 }
 
 static inline R FN(ratio_or_zero)(R a, R b)
 {
-    R divisor = (a == 0) & (b == 0) ? 1 : b;
-    return FN(where_nonzero)(a, a) / divisor;
+    int keep = (a != 0) | (b != 0);
+    R divisor = FN(chosen)(keep, b, 1);
+    return FN(kept)(a, keep) / divisor;
 }
 
 /* 1/2 + 1/2 [x wins] - 1/2 [y wins]: equal shares when both win, or neither. */

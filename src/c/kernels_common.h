@@ -81,22 +81,49 @@ static inline int32_t magnitude_bits_f32(float x)
     return bits_f32(x) & INT32_MAX;
 }
 
-/* x where g != 0, else +0. On bits, because compilers may move a product with a selected 0 behind the selection,
- * where it is 0 * inf and raises a flag. The 80 bits of a long double are not worth it: no compiler has vectors of
- * them. */
-static inline float where_nonzero_f(float g, float x)
+static inline double magnitude_d(double x)
 {
-    return from_bits_f32((uint32_t)bits_f32(x) & (uint32_t)-(int32_t)(g != 0));
+    return fabs(x);
 }
 
-static inline double where_nonzero_d(double g, double x)
+static inline npy_longdouble magnitude_g(npy_longdouble x)
 {
-    return from_bits_f64((uint64_t)bits_f64(x) & (uint64_t)-(int64_t)(g != 0));
+    return fabsl(x);
 }
 
-static inline npy_longdouble where_nonzero_g(npy_longdouble g, npy_longdouble x)
+/* kept: x if keep is 1, +0 if it is 0. chosen: x if first is 1, y if it is 0. On bits, because compilers may move
+ * arithmetic with a selected number behind the selection, where it is done with both, and 0 * inf or a division
+ * by 0 raises a flag. (They do not vectorise long doubles, and leave them alone.) */
+static inline float kept_f(float x, int keep)
 {
-    return g != 0 ? x : 0;
+    return from_bits_f32((uint32_t)bits_f32(x) & (uint32_t)-(int32_t)keep);
+}
+
+static inline double kept_d(double x, int keep)
+{
+    return from_bits_f64((uint64_t)bits_f64(x) & (uint64_t)-(int64_t)keep);
+}
+
+static inline npy_longdouble kept_g(npy_longdouble x, int keep)
+{
+    return keep ? x : 0;
+}
+
+static inline float chosen_f(int first, float x, float y)
+{
+    uint32_t mask = (uint32_t)-(int32_t)first;
+    return from_bits_f32(((uint32_t)bits_f32(x) & mask) | ((uint32_t)bits_f32(y) & ~mask));
+}
+
+static inline double chosen_d(int first, double x, double y)
+{
+    uint64_t mask = (uint64_t)-(int64_t)first;
+    return from_bits_f64(((uint64_t)bits_f64(x) & mask) | ((uint64_t)bits_f64(y) & ~mask));
+}
+
+static inline npy_longdouble chosen_g(int first, npy_longdouble x, npy_longdouble y)
+{
+    return first ? x : y;
 }
 
 /* Whether all |x[i]| <= limit, and none is NaN: the sign bits of the differences are collected. */

@@ -16,21 +16,31 @@ static inline int FN(is_zero)(C z)
     return z.re == 0 && z.im == 0;
 }
 
+static inline int FN(is_nan)(C z)
+{
+    return z.re != z.re || z.im != z.im;
+}
+
+static inline C FN(kept)(C z, int keep)
+{
+    return FN(of_parts)(PART(kept)(z.re, keep), PART(kept)(z.im, keep));
+}
+
 static inline C FN(product)(C x, C y)
 {
     return FN(of_parts)(x.re * y.re - x.im * y.im, x.re * y.im + x.im * y.re);
 }
 
-/* Smith's algorithm: the divisor is scaled by its larger part, so that no square overflows. */
+/* Smith's algorithm: the divisor is scaled by its larger part, so that no square overflows. Parts are chosen on bits
+ * (see kept_f), or compilers would divide by both and choose then. Float is computed in double, or GCC would pair the
+ * two last divisions and fill up the vector with 0 / 0, which raises a flag as well. 0 stands for NaN in the
+ * comparison for the same reason. */
 static inline C FN(quotient)(C x, C y)
 {
-    R ratio, scale;
-    if (isgreaterequal(M(fabs)(y.re), M(fabs)(y.im))) {
-        ratio = y.im / y.re;
-        scale = y.re + y.im * ratio;
-        return FN(of_parts)((x.re + x.im * ratio) / scale, (x.im - x.re * ratio) / scale);
-    }
-    ratio = y.re / y.im;
-    scale = y.im + y.re * ratio;
-    return FN(of_parts)((x.re * ratio + x.im) / scale, (x.im * ratio - x.re) / scale);
+    W a = x.re, b = x.im, c = y.re, d = y.im;
+    int by_re = WIDE(kept)(WIDE(magnitude)(c), c == c) >= WIDE(kept)(WIDE(magnitude)(d), d == d);
+    W larger = WIDE(chosen)(by_re, c, d), smaller = WIDE(chosen)(by_re, d, c);
+    W u = WIDE(chosen)(by_re, a, b), v = WIDE(chosen)(by_re, b, a);
+    W ratio = smaller / larger, scale = larger + smaller * ratio, im = (v - u * ratio) / scale;
+    return FN(of_parts)((R)((u + v * ratio) / scale), (R)WIDE(chosen)(by_re, im, -im));
 }

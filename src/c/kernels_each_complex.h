@@ -1,42 +1,63 @@
 /* Includes TEMPLATE once per complex type, with
- *   R       the type of its parts
- *   C       the type: a struct, since not all compilers know the complex numbers of C99
- *   FN(f)   a name for it: f_F, f_D, f_G
- *   M(f)    the C library's function for R: expf, exp, expl
- *   LEVELS  CLONES_WITHOUT_FMA, or nothing for long double, which no CPU level makes faster
+ *   C        the type: a struct, since not all compilers know the complex numbers of C99
+ *   R        the type of its parts
+ *   W        double for float, else R
+ *   FN(f)    a name for C: f_F, f_D, f_G
+ *   PART(f)  a name for R: f_f, f_d, f_g
+ *   WIDE(f)  a name for W
+ *   M(f)     the C library's function for R: expf, exp, expl
+ *   LEVELS   CLONES_WITHOUT_FMA, or nothing for long double, which no CPU level makes faster
  */
-#define R npy_float
 #define C complex_F
+#define R npy_float
+#define W npy_double
 #define FN(name) name##_F
+#define PART(name) name##_f
+#define WIDE(name) name##_d
 #define M(name) name##f
 #define LEVELS CLONES_WITHOUT_FMA
 #include TEMPLATE
-#undef R
 #undef C
+#undef R
+#undef W
 #undef FN
+#undef PART
+#undef WIDE
 #undef M
 #undef LEVELS
 
-#define R npy_double
 #define C complex_D
+#define R npy_double
+#define W npy_double
 #define FN(name) name##_D
+#define PART(name) name##_d
+#define WIDE(name) name##_d
 #define M(name) name
 #define LEVELS CLONES_WITHOUT_FMA
 #include TEMPLATE
-#undef R
 #undef C
+#undef R
+#undef W
 #undef FN
+#undef PART
+#undef WIDE
 #undef M
 #undef LEVELS
 
-#define R npy_longdouble
 #define C complex_G
+#define R npy_longdouble
+#define W npy_longdouble
 #define FN(name) name##_G
+#define PART(name) name##_g
+#define WIDE(name) name##_g
 #define M(name) name##l
 #define LEVELS
 #include TEMPLATE
-#undef R
 #undef C
+#undef R
+#undef W
 #undef FN
+#undef PART
+#undef WIDE
 #undef M
 #undef LEVELS

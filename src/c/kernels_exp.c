@@ -111,7 +111,7 @@ static inline float tanh_slope_at_f32(float x, float z)
 static inline npy_longdouble tanh_slope_at_g(npy_longdouble x, npy_longdouble z)
 {
     npy_longdouble q = expl(-2 * fabsl(x));
-    return islessequal(fabsl(z), 0.7L) ? (1 - z) * (1 + z) : 4 * q / ((1 + q) * (1 + q));
+    return fabsl(z) <= 0.7L ? (1 - z) * (1 + z) : 4 * q / ((1 + q) * (1 + q));
 }
 
 #define DEFINE_LOGISTIC(name, R, at)                                                                      \

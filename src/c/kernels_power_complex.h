@@ -5,12 +5,12 @@
 static inline C FN(logarithm)(C z)
 {
     R a = M(fabs)(z.re), b = M(fabs)(z.im), angle = M(atan2)(z.im, z.re);
-    if (isless(a, b)) {
+    if (a < b) {
         R swap = a;
         a = b;
         b = swap;
     }
-    if (isgreater(a, (R)0.5) && isless(a, 2))
+    if (a > (R)0.5 && a < 2)
         return FN(of_parts)((R)0.5 * M(log1p)((a - 1) * (a + 1) + b * b), angle);
     return FN(of_parts)(M(log)(M(hypot)(a, b)), angle);
 }
@@ -53,13 +53,13 @@ static inline C FN(integer_power)(C x, int n)
 static inline C FN(slope_x)(C x, C y)
 {
     C exponent = FN(of_parts)(y.re - 1, y.im);
-    if (FN(is_zero)(y))
+    if (FN(is_zero)(y) || FN(is_zero)(exponent))
         return y;
-    if (FN(is_zero)(x) && isgreater(y.re, 1))
+    if (FN(is_nan)(x) || FN(is_nan)(y))
+        return FN(of_parts)((R)NAN, (R)NAN);
+    if (FN(is_zero)(x) && y.re > 1)
         return x;
-    if (FN(is_zero)(exponent))
-        return y;
-    if (y.im == 0 && islessequal(M(fabs)(exponent.re), MOST_FACTORS) && exponent.re == (int)exponent.re)
+    if (y.im == 0 && M(fabs)(exponent.re) <= MOST_FACTORS && exponent.re == (int)exponent.re)
         return FN(scaled)(FN(integer_power)(x, (int)exponent.re), y);
     return FN(scaled)(FN(exponential)(FN(scaled)(FN(logarithm)(x), exponent)), y);
 }
@@ -67,6 +67,10 @@ static inline C FN(slope_x)(C x, C y)
 /* log(x) z, for z = x**y */
 static inline C FN(slope_y)(C x, C z)
 {
-    return FN(is_zero)(x) && FN(is_zero)(z) ? z : FN(scaled)(FN(logarithm)(x), z);
+    if (FN(is_zero)(x) && FN(is_zero)(z))
+        return z;
+    if (FN(is_nan)(x))
+        return x;
+    return FN(scaled)(FN(logarithm)(x), z);
 }
 #undef MOST_FACTORS

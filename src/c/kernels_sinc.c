@@ -107,7 +107,9 @@ static inline npy_longdouble slope_at_g(npy_longdouble x)
 {
     npy_longdouble s, c, sum = 0;
     int k;
-    if (islessequal(fabsl(x), 0.5L)) {
+    if (x != x)
+        return x;
+    if (fabsl(x) <= 0.5L) {
         for (k = TERMS - 1; k >= 0; k--)
             sum = sum * (x * x) + series_g[k];
         return x * sum + 0;
@@ -120,7 +122,9 @@ static inline npy_longdouble curvature_at_g(npy_longdouble x)
 {
     npy_longdouble s, c, sum = 0;
     int k;
-    if (islessequal(fabsl(x), 0.5L)) {
+    if (x != x)
+        return x;
+    if (fabsl(x) <= 0.5L) {
         for (k = TERMS - 1; k >= 0; k--)
             sum = sum * (x * x) + (2 * k + 1) * series_g[k];
         return sum;
