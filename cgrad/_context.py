@@ -5,7 +5,8 @@ Uses the tape, Array, the sweep and containers; used by `transforms` and `gradie
 import numpy as np
 
 from . import tree
-from ._array import Array, plain_value
+from ._array import Array
+from ._record import plain_value
 from ._sweep import reverse
 from ._tape import current_tape
 from ._trace import Pullback, Trace, as_leaf, check_seed, output_of, scalar_gradient

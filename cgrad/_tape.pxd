@@ -57,6 +57,7 @@ cdef class Op:
     cdef Loop loop_d
     cdef Loop loop_f
     cdef list programs                  # cache of the sweep: programs[4*input + dtype slot]
+    cdef readonly object vjp_all        # structural: one function for all inputs, where there may be thousands
 
 cdef class Tape:
     cdef Node *nodes

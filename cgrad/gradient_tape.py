@@ -9,7 +9,9 @@ import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from . import tree
-from ._array import Array, copy_of, leaf, plain_value, tracked
+from ._array import Array
+from ._parts import copy_of
+from ._record import leaf, plain_value, tracked
 from ._context import as_leaf, check_unconnected, current_tape, identity_seeds, reverse, rows_per_chunk, unconnected
 from ._tape import TapeError, close_tape, open_tape, reopen_tape
 

@@ -7,7 +7,8 @@ import functools
 import numpy as np
 
 from . import tree
-from ._array import Array, plain_value
+from ._array import Array
+from ._record import plain_value
 from ._context import (Pullback, Trace, check_seed, check_unconnected, current_tape, identity_seeds, output_of, plain_tree,
                        reverse, rows_per_chunk, scalar_gradient, unconnected)
 from ._tape import TapeError

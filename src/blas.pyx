@@ -5,11 +5,11 @@ over the batch axes that x, or y, was broadcast along. Both are the same contrac
 
     C[p, r] = sum_q A[p, q] B[q, r]        A = gz, B = the other operand, C = the adjoint wanted
 
-where q is the core axis of gz that the wanted operand does not have, and further axes around it that some of A, B and
-C have and others do not. Such an axis is folded into p (A and C have it), into q (A and B: product and sum in one call)
-or into r (B and C) if its strides continue those of p, q or r, and is a plain loop otherwise. A loop that C does not have
-adds into C (beta = 1). Transposes are flags and row strides are leading dimensions, so nothing is copied unless neither
-axis of a matrix is contiguous.
+where q is the core axis of gz that the wanted operand does not have, inside further axes that some of A, B and C have
+and others do not. Such an axis is folded into p (A and C have it), q (A and B: product and sum in one call) or r (B and
+C) if its strides continue those of p, q or r, and is a plain loop otherwise. A loop that C does not have adds into C
+(beta = 1). Transposes are flags and row strides are leading dimensions, so nothing is copied unless neither axis
+of a matrix is contiguous.
 
 Uses NumPy's C API and scipy.linalg.cython_blas, nothing else of cgrad; importing it imports scipy.linalg (about 0.2 s).
 """
@@ -59,8 +59,8 @@ cdef extern from *:
         Py_ssize_t sc, int add
     #define SMALL_ARGUMENTS p, q, r, a, ap, aq, b, bq, br, c, cp, n, sa, sb, sc, add
 
-    /* n products of (p, q) by (q, R); sa, sb, sc lead from one to the next, and sc == 0 adds them up. A row of R elements
-       is N vectors of W; the last one overlaps the one before where R is no multiple of W, so that all are whole. */
+    /* n products of (p, q) by (q, R); sa, sb, sc lead from one to the next, and sc == 0 adds them up. A row of R
+       elements is N vectors of W; where R is no multiple of W the last overlaps the one before, so all are whole. */
     #define SMALL_KERNEL(NAME, TARGET, T, R, W)                                                                      \\
     TARGET static void NAME##R(SMALL_PARAMETERS(T))                                                                  \\
     {                                                                                                                \\
@@ -453,11 +453,11 @@ cdef cnp.ndarray fitting(Product *s, const Layout *layout, int operand, cnp.ndar
     return None
 
 
-cdef bint repeats(const Product *s) noexcept:
+cdef bint repeats(Product *s) noexcept:
     """Whether gz has the same values all along an axis, in a way that saves work (see adjoint_of_repeated)."""
-    cdef int i
-    for i in range(s.nloops):
-        if s.loops[i].size > 1 and s.loops[i].stride[A] == 0 and (s.loops[i].stride[B] == 0 or s.loops[i].stride[C] == 0):
+    cdef Axis loop
+    for loop in s.loops[:s.nloops]:
+        if loop.size > 1 and loop.stride[A] == 0 and (loop.stride[B] == 0 or loop.stride[C] == 0):
             return True
     return s.p.size > 1 and s.p.stride[A] == 0 or s.q.size > 1 and s.q.stride[A] == 0
 
@@ -606,8 +606,9 @@ def _into_error(into, shape, left):
 def _shape_error(gz, other, shape, other_ndim, left):
     """The ValueError that says which shape is wrong."""
     if not 0 <= other_ndim <= other.ndim:
-        return ValueError(f"{_name(left)}: {'y' if left else 'x'}_ndim is {other_ndim}, but "
-                          f"{'y' if left else 'x'} has {other.ndim} axes; count the axes of the primal, without extra ones")
+        name = "y" if left else "x"
+        return ValueError(f"{_name(left)}: {name}_ndim is {other_ndim}, but {name} has {other.ndim} axes; "
+                          "count the axes of the primal, without extra ones")
     other_shape = other.shape[other.ndim - other_ndim:]
     x, y = (shape, other_shape) if left else (other_shape, shape)
     given = f"{_name(left)}: x of shape {x} and y of shape {y}"
@@ -620,8 +621,8 @@ def _shape_error(gz, other, shape, other_ndim, left):
         z = np.broadcast_shapes(x[:-2], y[:-2]) + x[-2:-1] + (y[-1:] if len(y) > 1 else ())
     except ValueError:
         return ValueError(f"{given} have no product: their batch axes {x[:-2]} and {y[:-2]} do not broadcast")
-    return ValueError(f"{given} give a product of shape {z}, but gz has shape {gz.shape}; pass the adjoint of that product "
-                      "(extra axes go in front of it, and broadcast with those of the other operand)")
+    return ValueError(f"{given} give a product of shape {z}, but gz has shape {gz.shape}; pass the adjoint of that "
+                      "product (extra axes go in front of it, and broadcast with those of the other operand)")
 
 
 # ---- For Python ------------------------------------------------------------------------------------------------------

@@ -14,7 +14,8 @@ from cpython.object cimport PyObject, PyObject_GetItem, PyObject_SetItem
 from cpython.ref cimport Py_INCREF, Py_XDECREF
 from libc.stdlib cimport calloc, free
 
-from cgrad._array cimport Array, operate, wrap
+from cgrad._array cimport operate
+from cgrad._record cimport is_array, wrap
 from cgrad._loops cimport fp_clear
 from cgrad._program cimport Operand, Program, program_for, type_slot
 from cgrad._tape cimport (ELEMENTWISE, FANCY, GETITEM, KEEP_X, KEEP_Y, KEEP_Z, LEAF, NUMBER, SETITEM, STRUCTURAL, ZERO,
@@ -24,7 +25,8 @@ import inspect
 
 import numpy as np
 
-from cgrad._array import FUNCTIONS, UFUNC_METHODS, UFUNCS, copy_of
+from cgrad._parts import copy_of
+from cgrad._record import FUNCTIONS, UFUNC_METHODS, UFUNCS
 from cgrad._kernels import strong_multiply
 from cgrad._tape import TapeError, current_tape
 
@@ -251,7 +253,7 @@ cdef class Sweep:
         return g.astype(dtype)
 
     cdef object fit_recorded(self, Node *node, object g, Op op):
-        if type(g) is not Array:
+        if not is_array(g):
             g = wrap(self.onto, np.asarray(g), -1, False)
         if g.shape != self.lead + self.shape_of(node):
             g = self.unbroadcast(node, g, op)
@@ -592,6 +594,13 @@ cdef class Sweep:
         cdef int k, source
         z = self.kept(i, KEEP_Z) if node.kept & KEEP_Z else self.spec(node)
         params = <object> node.params if node.params != NULL else None
+        if op.vjp_all is not None:
+            parts = op.vjp_all(g, z, **params) if params is not None else op.vjp_all(g, z)
+            for k in range(node.nin):
+                source = self.tape.links[node.links + k] if node.nin > 2 else node.in0 if k == 0 else node.in1
+                if self.wanted(source):
+                    self.add(source, parts[k], op)
+            return 0
         inputs = self.inputs_of(i, node)
         for k in range(node.nin):
             source = self.tape.links[node.links + k] if node.nin > 2 else node.in0 if k == 0 else node.in1

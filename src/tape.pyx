@@ -65,23 +65,27 @@ cdef class Op:
         Structural: ``vjp[i](gz, z, *inputs, **params)`` is the contribution to the adjoint of input i; one callable
         ``vjp(i, gz, z, *inputs, **params)`` serves ops with any number of inputs. Inputs that are not kept, and z, come
         as `Spec`.
+    vjp_all : callable, optional
+        Structural, in place of `vjp`: ``vjp_all(gz, z, **params)`` is a sequence of the contributions to all inputs (anything
+        for constants). For ops with any number of inputs: one call per node, not one per input.
     reads : tuple of str, optional
         Structural: for each input's VJP, which of the values it reads: a string over "x", "y" (first, second input),
         "z", and "*" (all inputs).
     linear : bool or tuple, optional
         The op is linear in all its inputs ("multi" for multilinear), which is its JVP.
-    inverse : callable, optional
-        View ops: ``inverse(view, base_shape, **params)`` gives the base back from the whole view.
+    inverse : Inverse, optional
+        View ops: ``inverse.view(base, **params)`` takes the view again; ``inverse.back(view, base_shape, **params)`` gives the
+        base from the whole view, and is None where NumPy's view is read-only.
     """
 
-    def __init__(self, str name, str kind, *, ufunc=None, partials=None, complex_partials=None, vjp=None, reads=None, linear=False, inverse=None,
-                 str doc=""):
+    def __init__(self, str name, str kind, *, ufunc=None, partials=None, complex_partials=None, vjp=None, vjp_all=None, reads=None,
+                 linear=False, inverse=None, str doc=""):
         cdef Loop none
         none.fun = NULL
         none.data = NULL
         self.name, self.kind, self.ufunc, self.doc = name, KINDS[kind], ufunc, doc
         self.partials, self.linear, self.inverse = partials, linear, inverse
-        self.vjp = vjp
+        self.vjp, self.vjp_all = vjp, vjp_all
         self.loop_d = self.loop_f = none
         if ufunc is not None:
             self.loop_d = find_loop(ufunc, cnp.NPY_DOUBLE)

@@ -1,19 +1,19 @@
 """One run of a user's function on fresh leaves: arguments in, the stretch of tape that it records, adjoints out.
 
 What every transform does, without the interpreter's overhead, which for small functions would cost more than the function. Uses
-the tape, Array and the sweep; used by `transforms` and `gradient_tape`.
+the tape, Traced and the sweep; used by `transforms` and `gradient_tape`.
 """
 cimport cython
 cimport numpy as cnp
 from cpython.float cimport PyFloat_CheckExact
 
-from cgrad._array cimport Array, settle, value_of
+from cgrad._record cimport Traced, is_array, settle, value_of
 from cgrad._tape cimport Tape, current_tape
 
 import numpy as np
 
 from cgrad import tree
-from cgrad._array import leaf
+from cgrad._record import leaf
 from cgrad._sweep import reverse
 from cgrad._tape import close_tape, open_tape
 
@@ -24,10 +24,10 @@ cdef object np_ndarray = np.ndarray
 
 cpdef object as_leaf(Tape tape, object value, where):
     """A fresh node for one differentiated value; `where` names it in errors: a string, or (transform, argument, path)."""
-    cdef Array parent = None, given
-    if type(value) is not Array and not PyFloat_CheckExact(value) and hasattr(type(value), "__cgrad_array__"):
+    cdef Traced parent = None, given
+    if not is_array(value) and not PyFloat_CheckExact(value) and hasattr(type(value), "__cgrad_array__"):
         value = value.__cgrad_array__()
-    if type(value) is Array:
+    if is_array(value):
         given = value
         settle(given)
         if given.tape is tape:
@@ -82,7 +82,7 @@ cdef class Trace:
             self.leaves, self.rebuilds, self.numbers = [], [], []
             for n in argnums:
                 arg = given[n]
-                if isinstance(arg, np_ndarray) or PyFloat_CheckExact(arg) or type(arg) is Array:
+                if isinstance(arg, np_ndarray) or PyFloat_CheckExact(arg) or is_array(arg):
                     new = as_leaf(tape, arg, (where, n, ""))
                     self.leaves.append(new)
                     self.rebuilds.append(None)
@@ -95,7 +95,7 @@ cdef class Trace:
                     self.rebuilds.append((rebuild, len(news)))
                     given[n] = rebuild(news)
             for new in self.leaves:
-                self.numbers.append((<Array> new).node)
+                self.numbers.append((<Traced> new).node)
             out = fun(*given, **kwargs)
             if has_aux:
                 if not (isinstance(out, tuple) and len(out) == 2):
@@ -116,7 +116,7 @@ cdef class Trace:
     cpdef list give(self, list adjoints, tuple lead=()):
         """The adjoints in the containers of the arguments; zeros for leaves without influence."""
         cdef list results = [], flat = []
-        cdef Array x
+        cdef Traced x
         cdef object g
         cdef Py_ssize_t at = 0, k
         for k in range(len(self.leaves)):
@@ -126,7 +126,7 @@ cdef class Trace:
                 g = np.zeros(lead + x.shape, x.dtype)
                 if x.scalar and not lead:
                     g = g[()]
-            elif not x.scalar and type(g) is not Array and not isinstance(g, np_ndarray):
+            elif not x.scalar and not is_array(g) and not isinstance(g, np_ndarray):
                 g = np.asarray(g)
             flat.append(g)
         for entry in self.rebuilds:
@@ -143,9 +143,9 @@ cdef class Trace:
 # ------------------------------------------------------------------------------------------------ outputs
 cpdef tuple output_of(str where, object out):
     """(node, shape, dtype) of one output; node -1 where it is a constant."""
-    if type(out) is Array:
-        settle(<Array> out)
-        return (<Array> out).node, out.shape, out.dtype
+    if is_array(out):
+        settle(<Traced> out)
+        return (<Traced> out).node, out.shape, out.dtype
     value = np.asarray(out)
     if value.dtype == object:
         raise TypeError(f"{where}: the function returned {type(out).__name__}; expected arrays, scalars, or containers of them")
@@ -198,9 +198,9 @@ cdef class Pullback:
 def scalar_gradient(str where, Trace trace, bint holomorphic):
     """Gradient list of a trace whose function must have returned one scalar."""
     cdef object out = trace.out
-    cdef Array a
+    cdef Traced a
     cdef list adjoints
-    if type(out) is Array:
+    if is_array(out):
         a = out
         settle(a)
         if a.number and not holomorphic:

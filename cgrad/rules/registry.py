@@ -9,8 +9,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cgrad._array import (FUNCTIONS, METHODS, PROPERTIES, UFUNC_METHODS, UFUNCS, Array, constant, copy_of, overwrite,
-                          plain_value, record, tracked)
+from cgrad._array import Array
+from cgrad._parts import copy_of, overwrite
+from cgrad._record import FUNCTIONS, METHODS, PROPERTIES, UFUNC_METHODS, UFUNCS, constant, plain_value, record, tracked
 from cgrad._tape import Op
 
 __all__ = ["REGISTRY", "SAMPLES", "Array", "Inverse", "Sample", "constant", "copy_of", "deliver", "elementwise", "first_array",
@@ -52,7 +53,7 @@ class Inverse(NamedTuple):
     view : callable
         ``view(base, **params)``, the Array that the op gives of `base`.
     back : callable
-        ``back(view, base_shape, **params)``, the base whose view this is.
+        ``back(view, base_shape, **params)``, the base whose view this is; None where NumPy's view is read-only.
     """
     view: object
     back: object
@@ -85,11 +86,11 @@ def zero(ufunc, domain=(-2.0, 2.0)):
     return op
 
 
-def structural(name, *, vjp, reads=(), linear=False, inverse=None, samples=()):
+def structural(name, *, vjp=None, vjp_all=None, reads=(), linear=False, inverse=None, samples=()):
     """An op with a VJP written as a function; see `cgrad._tape.Op`. `samples` are the calls that the generic tests make."""
     count = len(vjp) if isinstance(vjp, tuple) else 1
     reads = tuple(reads) if reads else ("",) * count
-    op = _register(Op(name, "structural", vjp=vjp, reads=reads, linear=linear, inverse=inverse))
+    op = _register(Op(name, "structural", vjp=vjp, vjp_all=vjp_all, reads=reads, linear=linear, inverse=inverse))
     SAMPLES[name] = list(samples)
     return op
 

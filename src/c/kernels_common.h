@@ -23,11 +23,8 @@
 #else
 #define CLONES __attribute__((target_clones("avx512f", "avx2", "default")))
 #endif
-/* GCC 12 makes vfmsubadd of a complex product even with -ffp-contract=off; see kernels_no_fma.h. */
-#define CLONES_WITHOUT_FMA __attribute__((target_clones("avx2", "default")))
 #else
 #define CLONES
-#define CLONES_WITHOUT_FMA
 #endif
 
 /* The iterations of the next loop are independent: an output is either one of the inputs or apart from it. */
@@ -91,7 +88,7 @@ static inline npy_longdouble magnitude_g(npy_longdouble x)
     return fabsl(x);
 }
 
-/* kept: x if keep is 1, +0 if it is 0. chosen: x if first is 1, y if it is 0. On bits, because compilers may move
+/* kept: x if keep is 1, +0 if it is 0. chosen: x if first is 1, y if it is 0. negative: -x. On bits, because compilers may move
  * arithmetic with a selected number behind the selection, where it is done with both, and 0 * inf or a division
  * by 0 raises a flag. (They do not vectorise long doubles, and leave them alone.) */
 static inline float kept_f(float x, int keep)
@@ -119,6 +116,21 @@ static inline double chosen_d(int first, double x, double y)
 {
     uint64_t mask = (uint64_t)-(int64_t)first;
     return from_bits_f64(((uint64_t)bits_f64(x) & mask) | ((uint64_t)bits_f64(y) & ~mask));
+}
+
+static inline float negative_f(float x)
+{
+    return from_bits_f32((uint32_t)bits_f32(x) ^ (uint32_t)INT32_MIN);
+}
+
+static inline double negative_d(double x)
+{
+    return from_bits_f64((uint64_t)bits_f64(x) ^ (uint64_t)INT64_MIN);
+}
+
+static inline npy_longdouble negative_g(npy_longdouble x)
+{
+    return -x;
 }
 
 static inline npy_longdouble chosen_g(int first, npy_longdouble x, npy_longdouble y)

@@ -6,7 +6,7 @@
  *   PART(f)  a name for R: f_f, f_d, f_g
  *   WIDE(f)  a name for W
  *   M(f)     the C library's function for R: expf, exp, expl
- *   LEVELS   CLONES_WITHOUT_FMA, or nothing for long double, which no CPU level makes faster
+ *   LEVELS   CLONES, or nothing for long double, which no CPU level makes faster
  */
 #define C complex_F
 #define R npy_float
@@ -15,7 +15,7 @@
 #define PART(name) name##_f
 #define WIDE(name) name##_d
 #define M(name) name##f
-#define LEVELS CLONES_WITHOUT_FMA
+#define LEVELS CLONES
 #include TEMPLATE
 #undef C
 #undef R
@@ -33,7 +33,7 @@
 #define PART(name) name##_d
 #define WIDE(name) name##_d
 #define M(name) name
-#define LEVELS CLONES_WITHOUT_FMA
+#define LEVELS CLONES
 #include TEMPLATE
 #undef C
 #undef R
