@@ -8,7 +8,7 @@ import numpy as np
 from cgrad import _kernels as k
 from cgrad._array import bind_operators
 
-from .registry import elementwise, plain_function, zero
+from .registry import Sample, elementwise, plain_function, zero
 
 LOG2, LOG10 = np.log(2.0), np.log(10.0)
 POSITIVE = (0.1, 3.0)
@@ -79,7 +79,7 @@ elementwise(np.sinh, lambda x: np.cosh(x))
 elementwise(np.cosh, lambda x: np.sinh(x))
 tanh = elementwise(np.tanh, lambda x, z: k.tanh_slope(x, z), complex_partials=(lambda z: 1 - z * z,))
 # as a function of z alone it is 1 - z*z; x only says how far out in the tail z was rounded
-elementwise(k.tanh_slope, 0, lambda y: -2 * y, domain=UNIT, complex=False)
+elementwise(k.tanh_slope, 0, lambda y: -2 * y, samples=[Sample(lambda x: k.tanh_slope(x, np.tanh(x)), ((3,),))])
 # hypot(1, x) does not overflow
 elementwise(np.arcsinh, lambda x: 1 / np.hypot(1, x), complex_partials=(lambda x: 1 / np.sqrt(1 + x * x),))
 elementwise(np.arccosh, lambda x: 1 / (np.sqrt(x - 1) * np.sqrt(x + 1)), domain=(1.5, 3))

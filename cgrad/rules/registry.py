@@ -66,16 +66,16 @@ def _register(op):
     return op
 
 
-def elementwise(ufunc, *partials, complex_partials=None, domain=(-2.0, 2.0), complex=True, linear=False):
+def elementwise(ufunc, *partials, complex_partials=None, domain=(-2.0, 2.0), complex=True, linear=False, samples=None):
     """A row: a ufunc and its partial derivative by each input.
 
     A partial is a number, or a function of some of ``x, y, z`` (inputs and result) made of ufuncs; its parameter names tell the
-    tape what to keep. `complex_partials` are those of complex results, where the formula differs. `domain`, one interval or one per input, and `complex` say where the tests go.
+    tape what to keep. `complex_partials` are those of complex results, where the formula differs. `domain`, one interval or one per input, and `complex` say where the tests go; `samples` replaces the call that they would make.
     """
     op = _register(Op(ufunc.__name__, "elementwise", ufunc=ufunc, partials=partials,
                       complex_partials=complex_partials, linear=linear))
     UFUNCS[ufunc] = op
-    SAMPLES[op.name] = [Sample(ufunc, ((3,),) * ufunc.nin, domain, complex=complex)]
+    SAMPLES[op.name] = samples or [Sample(ufunc, ((3,),) * ufunc.nin, domain, complex=complex)]
     return op
 
 

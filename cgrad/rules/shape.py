@@ -1,0 +1,326 @@
+"""Rules of shapes: reshape, transpose, broadcast_to, roll and their relatives.
+
+Reversals and rotations are basic indexing, so that they are views as in NumPy. Uses `registry`; used by `joining`, `padding` and
+`creation`.
+"""
+from functools import lru_cache
+
+import numpy as np
+from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
+
+from .registry import Inverse, Sample, implements, is_array, method, plain_function, plain_value, prop, record, structural
+
+ALL = slice(None)
+REVERSED = slice(None, None, -1)
+
+
+def is_view(value, given):
+    """Whether NumPy's result `value` is a view of the ndarray it was `given`, not a copy."""
+    base = value.base
+    return base is not None and (base is given or base is given.base)
+
+
+def lead_of(gz, z):
+    """The further axes that the adjoints of a batched sweep have in front."""
+    return gz.shape[:gz.ndim - z.ndim]
+
+
+# ------------------------------------------------------------------------------------------------ reshape
+def mirrored(g, ndim):
+    """`g` with its last `ndim` axes in reverse order."""
+    front = g.ndim - ndim
+    return g.transpose((*range(front), *range(g.ndim - 1, front - 1, -1)))
+
+
+def reshape_vjp(gz, z, x, *, shape, order="C"):
+    lead = lead_of(gz, z)
+    if order == "C" or not lead:
+        return gz.reshape(lead + x.shape, order=order)
+    # Fortran order is C order of the mirrored axes; those in front stay where they are
+    return mirrored(mirrored(gz, z.ndim).reshape(lead + x.shape[::-1]), x.ndim)
+
+
+RESHAPE = structural(
+    "reshape", vjp=(reshape_vjp,), linear=True,
+    inverse=Inverse(lambda base, *, shape, order="C": reshape(base, shape, order),
+                    lambda view, base_shape, *, shape, order="C": reshape(view, base_shape, order)),
+    samples=[Sample(np.reshape, ((2, 6),), kwargs=dict(shape=(3, 4)), complex=True),
+             Sample(np.reshape, ((2, 3, 2),), kwargs=dict(shape=(4, 3), order="F")),
+             Sample(np.ravel, ((2, 3),)), Sample(np.squeeze, ((1, 3, 1),)),
+             Sample(np.expand_dims, ((3,),), kwargs=dict(axis=(0, 2)))])
+
+
+def reshaped(x, given, value, order="C"):
+    """Record that NumPy made `value` of `given`, the value of x, with the same elements in the same order."""
+    if not isinstance(value, np.ndarray):           # a NumPy scalar, which stays one
+        return x
+    if is_view(value, given):
+        if value.shape == given.shape:
+            return x
+        view_of = x
+    else:
+        view_of = None
+    params = {"shape": value.shape} if order == "C" else {"shape": value.shape, "order": order}
+    return record(RESHAPE, value, (x,), params, view_of)
+
+
+def c_or_f(order, value):
+    """Which of the two orders of reading an array NumPy means by "C", "F" or "A"."""
+    letter = order.upper() if isinstance(order, str) else "C"
+    return "F" if letter == "F" or letter == "A" and value.flags.fnc else "C"
+
+
+@implements(np.reshape)
+def reshape(a, shape=None, order="C", **kwargs):
+    given = plain_value(a)
+    if kwargs:                                      # copy=, and newshape= of NumPy before 2.4
+        value = np.reshape(given, *(() if shape is None else (shape,)), order=order, **kwargs)
+    else:
+        value = given.reshape(shape, order=order)
+    return reshaped(a, given, value, "C" if order == "C" else c_or_f(order, given))
+
+
+@method("reshape")
+def reshape_method(self, *shape, order="C", **kwargs):
+    given = plain_value(self)
+    value = given.reshape(*shape, order=order, **kwargs)
+    return reshaped(self, given, value, "C" if order == "C" else c_or_f(order, given))
+
+
+@implements(np.ravel)
+@method("ravel")
+def ravel(a, order="C"):
+    given = plain_value(a)
+    if order in ("K", "k") and not given.flags.forc:
+        # K is the order of memory: that of the axes by falling stride, whatever its sign
+        return ravel(transpose(a, sorted(range(given.ndim), key=lambda axis: -abs(given.strides[axis]))))
+    if order in ("K", "k"):
+        order = "A"
+    return reshaped(a, given, given.ravel(order), c_or_f(order, given))
+
+
+@method("flatten")
+def flatten(self, order="C"):
+    given = plain_value(self)
+    if order in ("K", "k"):
+        flat = ravel(self, "K")
+        return record(RESHAPE, plain_value(flat).copy(), (flat,), {"shape": flat.shape})
+    return reshaped(self, given, given.flatten(order), c_or_f(order, given))
+
+
+@implements(np.squeeze)
+@method("squeeze")
+def squeeze(a, axis=None):
+    given = plain_value(a)
+    return reshaped(a, given, given.squeeze(axis))
+
+
+@implements(np.expand_dims)
+def expand_dims(a, axis):
+    given = plain_value(a)
+    return reshaped(a, given, np.expand_dims(given, axis))
+
+
+def at_least(function):
+    """Handler of one of np.atleast_1d, np.atleast_2d, np.atleast_3d."""
+    def one(a):
+        given = plain_value(a)
+        value = function(given)
+        return a if value is given else reshaped(a, given, value) if is_array(a) else value
+
+    def handler(*arys):
+        return one(arys[0]) if len(arys) == 1 else tuple(map(one, arys))
+    return implements(function)(handler)
+
+
+atleast_1d, atleast_2d, atleast_3d = map(at_least, (np.atleast_1d, np.atleast_2d, np.atleast_3d))
+
+
+# ------------------------------------------------------------------------------------------------ transpose
+@lru_cache(maxsize=512)
+def inverse_axes(axes, front=0):
+    """The permutation that undoes `axes` (negative numbers) on the last axes and leaves `front` ones before them alone."""
+    ndim = len(axes)
+    back = [0] * ndim
+    for at, axis in enumerate(axes):
+        back[axis] = front + at
+    return (*range(front), *back)
+
+
+TRANSPOSE = structural(
+    "transpose", vjp=(lambda gz, z, x, *, axes: gz.transpose(inverse_axes(axes, gz.ndim - len(axes))),), linear=True,
+    inverse=Inverse(lambda base, *, axes: transpose(base, axes),
+                    lambda view, base_shape, *, axes: transpose(view, inverse_axes(axes))),
+    samples=[Sample(np.transpose, ((2, 3),), complex=True), Sample(np.transpose, ((2, 3, 4),), kwargs=dict(axes=(2, 0, 1))),
+             Sample(np.swapaxes, ((2, 3, 4),), kwargs=dict(axis1=0, axis2=-1)),
+             Sample(np.moveaxis, ((2, 3, 4),), kwargs=dict(source=(0, 1), destination=(-1, 0)))])
+
+
+@lru_cache(maxsize=64)
+def backwards(ndim):
+    return tuple(range(-1, -ndim - 1, -1))
+
+
+def transposed(x, given, value, axes):
+    """Record NumPy's `value` of `given`, the value of x, with its axes permuted."""
+    if given.ndim < 2 or value.strides == given.strides and value.shape == given.shape:
+        return x                                    # the axes are where they were
+    return record(TRANSPOSE, value, (x,), {"axes": axes}, x)
+
+
+@implements(np.transpose)
+def transpose(a, axes=None):
+    given = plain_value(a)
+    ndim = given.ndim
+    value = given.transpose(axes) if axes is not None else given.transpose()
+    if axes is None:
+        return transposed(a, given, value, backwards(ndim))
+    return transposed(a, given, value, tuple([k if k < 0 else k - ndim for k in axes]))
+
+
+@method("transpose")
+def transpose_method(self, *axes):
+    if not axes:
+        return transpose(self)
+    return transpose(self, axes[0] if len(axes) == 1 and not isinstance(axes[0], (int, np.integer)) else axes)
+
+
+@prop("T")
+def transpose_property(self):
+    given = plain_value(self)
+    return transposed(self, given, given.T, backwards(given.ndim))
+
+
+def permuted(function):
+    """Handler of a NumPy function that permutes axes."""
+    def handler(a, *args, **kwargs):
+        # the shape of an array whose axes are as long as their numbers is the permutation, and holds nothing
+        return transpose(a, function(np.empty(range(np.ndim(plain_value(a)))), *args, **kwargs).shape)
+    return implements(function)(handler)
+
+
+for function in (np.moveaxis, np.rollaxis, np.matrix_transpose):
+    permuted(function)
+method("swapaxes")(permuted(np.swapaxes))
+prop("mT")(permuted(np.matrix_transpose))
+
+
+# ------------------------------------------------------------------------------------------------ broadcasting
+# the sweep itself adds up along the axes that were stretched
+BROADCAST_TO = structural(
+    "broadcast_to", vjp=(lambda gz, z, x, *, shape: gz,), linear=True,
+    inverse=Inverse(lambda base, *, shape: broadcast_to(base, shape), None),
+    samples=[Sample(np.broadcast_to, ((3, 1),), kwargs=dict(shape=(2, 3, 4)), complex=True),
+             Sample(lambda x, y: np.meshgrid(x, y)[0] * y[0], ((3,), (4,)))])
+
+
+@implements(np.broadcast_to)
+def broadcast_to(array, shape, subok=False):
+    value = np.broadcast_to(plain_value(array), shape)
+    return record(BROADCAST_TO, value, (array,), {"shape": value.shape}, array)
+
+
+@implements(np.broadcast_arrays)
+def broadcast_arrays(*args, subok=False):
+    values = np.broadcast_arrays(*map(plain_value, args), subok=subok)
+    return tuple([v if not is_array(a) else a if a.shape == v.shape and not a.is_scalar else broadcast_to(a, v.shape)
+                  for a, v in zip(args, values)])
+
+
+@implements(np.meshgrid)
+def meshgrid(*xi, copy=True, sparse=False, indexing="xy"):
+    values = np.meshgrid(*map(plain_value, xi), copy=copy, sparse=sparse, indexing=indexing)
+    ndim = len(xi)
+    results = []
+    for at, (x, value) in enumerate(zip(xi, values)):
+        if not is_array(x):
+            results.append(value)
+            continue
+        axis = 1 - at if indexing == "xy" and ndim > 1 and at < 2 else at
+        row = reshape(x, (1,) * axis + (-1,) + (1,) * (ndim - axis - 1))
+        if copy:
+            results.append(record(BROADCAST_TO, value, (row,), {"shape": value.shape}))
+        else:
+            results.append(row if sparse else broadcast_to(row, value.shape))
+    return type(values)(results)
+
+
+# ------------------------------------------------------------------------------------------------ reversals, rotations, shifts
+@implements(np.flip)
+def flip(m, axis=None):
+    if axis is None:
+        return m[(REVERSED,) * m.ndim]
+    axes = normalize_axis_tuple(axis, m.ndim)
+    return m[tuple([REVERSED if k in axes else ALL for k in range(m.ndim)])]
+
+
+@implements(np.flipud)
+def flipud(m):
+    if m.ndim < 1:
+        np.flipud(plain_value(m))                   # NumPy's own error
+    return m[REVERSED]
+
+
+@implements(np.fliplr)
+def fliplr(m):
+    if m.ndim < 2:
+        np.fliplr(plain_value(m))
+    return m[:, REVERSED]
+
+
+@implements(np.rot90)
+def rot90(m, k=1, axes=(0, 1)):
+    np.rot90(np.broadcast_to(0, m.shape), k, axes)  # NumPy's own errors
+    first, second = axes
+    k %= 4
+    if k == 0:
+        return m[:]
+    if k == 2:
+        return flip(m, axes)
+    return np.swapaxes(flip(m, second), first, second) if k == 1 else flip(np.swapaxes(m, first, second), second)
+
+
+def roll_vjp(gz, z, x, *, shift, axis):
+    back = tuple([-s for s in shift])
+    if axis is not None:
+        return np.roll(gz, back, axis)
+    lead = lead_of(gz, z)
+    return np.roll(gz.reshape((*lead, x.size)), sum(back), -1).reshape(lead + x.shape)
+
+
+ROLL = structural(
+    "roll", vjp=(roll_vjp,), linear=True,
+    samples=[Sample(np.roll, ((2, 3),), kwargs=dict(shift=2), complex=True),
+             Sample(np.roll, ((3, 4),), kwargs=dict(shift=(1, -2), axis=(0, 1)))])
+
+
+@implements(np.roll)
+def roll(a, shift, axis=None):
+    given = plain_value(a)
+    value = np.roll(given, shift, axis)
+    if axis is None:
+        shifts = tuple(np.ravel(shift).tolist())
+    else:
+        axes = normalize_axis_tuple(axis, given.ndim, allow_duplicate=True)
+        shifts, axes = np.broadcast_arrays(shift, axes)
+        shifts, axis = tuple(shifts.ravel().tolist()), tuple((axes.ravel() - given.ndim).tolist())
+    return record(ROLL, value, (a,), {"shift": shifts, "axis": axis})
+
+
+# ------------------------------------------------------------------------------------------------ questions about shapes
+@implements(np.shape)
+def shape(a):
+    return a.shape
+
+
+@implements(np.ndim)
+def ndim(a):
+    return a.ndim
+
+
+@implements(np.size)
+def size(a, axis=None):
+    return a.size if axis is None else np.size(plain_value(a), axis)
+
+
+plain_function(np.ix_, np.shares_memory, np.may_share_memory)
