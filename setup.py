@@ -25,7 +25,7 @@ STRIP = ["-Wl,-s"] if sys.platform == "linux" else []
 PIECES = {
     "_kernels": (["src/kernels.pyx", *sorted(glob("src/c/kernels_*.c"))], sorted(glob("src/c/kernels*.h"))),
     "_loops": (["src/loops.pyx"], ["cgrad/_loops.pxd"]),
-    "_blas": (["src/blas.pyx"], ["cgrad/_blas.pxd"]),
+    "_blas": (["src/blas.pyx"], ["cgrad/_blas.pxd", "src/c/small_products.h"]),
     "_program": (["src/program.pyx"], ["cgrad/_program.pxd", "cgrad/_loops.pxd"]),
     "_tape": (["src/tape.pyx"], ["cgrad/_tape.pxd"]),
     "_record": (["src/record.pyx"], ["cgrad/_record.pxd", "cgrad/_tape.pxd", "cgrad/_loops.pxd"]),

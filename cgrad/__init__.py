@@ -5,7 +5,7 @@
 array([1., 1., 1.])
 """
 from . import rules  # noqa: F401  fills the tables of the recording
-from . import numpy
+from . import losses, numpy
 from ._array import Array
 from ._tape import TapeError
 from .gradient_tape import GradientTape, Variable
@@ -13,5 +13,5 @@ from .transforms import elementwise_grad, grad, gradients, jacobian, stop_gradie
 
 __version__ = "0.1.0"
 
-__all__ = ["Array", "GradientTape", "TapeError", "Variable", "elementwise_grad", "grad", "gradients", "jacobian", 
+__all__ = ["Array", "GradientTape", "TapeError", "Variable", "elementwise_grad", "grad", "gradients", "jacobian", "losses",
            "numpy", "stop_gradient", "value_and_grad", "vjp"]

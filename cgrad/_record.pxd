@@ -18,6 +18,7 @@ cdef class Traced:
     cdef double num
     cdef int node               # -1: a constant that can be written to
     cdef bint number            # a 0-d float64 kept as `num`
+    cdef bint weak              # a Python float, which does not promote float32 (NEP 50)
     cdef bint scalar            # NumPy would have a scalar here, which cannot be written to
     cdef unsigned int version   # counts the writes
     cdef unsigned int seen      # version of `base` when this view was taken
@@ -33,6 +34,7 @@ cdef retake_t retake
 cdef Traced new_array()
 cdef bint is_array(object x) noexcept
 cdef bint foreign(object x) noexcept
+cdef bint is_weak(object x) noexcept
 cdef int settle(Traced a) except -1
 cdef object value_of(Traced a)
 cdef object plain(object x)

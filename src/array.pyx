@@ -10,7 +10,7 @@ from cpython.long cimport PyLong_CheckExact
 from cpython.unicode cimport PyUnicode_CheckExact
 
 from cgrad._parts cimport read_item, replace, write_item
-from cgrad._record cimport PyTypeObject, Traced, binary, foreign, is_array, plain, settle, unary, value_of
+from cgrad._record cimport PyTypeObject, Traced, binary, foreign, is_array, is_weak, plain, settle, unary, value_of
 from cgrad._tape cimport Op
 
 import numpy as np
@@ -50,9 +50,13 @@ def bind_operators(ops, hook):
 
 
 cdef object operate(Op op, object a, object b):
+    cdef object z
     if (not is_array(a) and foreign(a)) or (not is_array(b) and foreign(b)):
         return NotImplemented
-    return binary(op, a, b)
+    z = binary(op, a, b)
+    if is_weak(a) and is_weak(b) and is_array(z):
+        (<Traced> z).weak = True                    # Python's own arithmetic gives Python floats
+    return z
 
 
 cdef object through(object ufunc, object a, object b):
@@ -285,7 +289,10 @@ cdef class Array(Traced):
         return operate(op_power, a, b)
 
     def __neg__(self):
-        return unary(op_negative, self)
+        z = unary(op_negative, self)
+        if self.weak and is_array(z):
+            (<Traced> z).weak = True
+        return z
 
     def __pos__(self):
         return unary(op_positive, self)
@@ -365,11 +372,16 @@ cdef object array_ufunc(object self, PyObject *const *args, Py_ssize_t n, PyObje
 cdef object ufunc_call(object ufunc, object method, object handler, tuple inputs, dict keywords):
     """Every ufunc call but the plainest."""
     if method != "__call__":
-        handler = UFUNC_METHODS.get((ufunc, method))
-        if handler is None:
+        found = UFUNC_METHODS.get((ufunc, method))
+        if found is None and type(handler) is Op:
+            # the same for all elementwise ufuncs: outer, at
+            found = UFUNC_METHODS.get((None, method))
+            if found is not None:
+                return found(ufunc, *inputs, **keywords)
+        if found is None:
             raise NotImplementedError(f"np.{ufunc.__name__}.{method} has no derivative rule in cgrad; write it with functions "
                                       "that have one, or use x.value for its plain value")
-        return handler(*inputs, **keywords)
+        return found(*inputs, **keywords)
     if handler is None:
         raise NotImplementedError(f"{ufunc.__name__} has no derivative rule in cgrad; write it with functions that have one, "
                                   "or use x.value for its plain value")

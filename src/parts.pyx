@@ -136,6 +136,16 @@ cdef object finish_read(Traced a, object index, object value, double number, bin
     return result
 
 
+def part(Traced a, index, value):
+    """Record `value` as a[index], however NumPy computed it (np.take, say); a copy in any case, never a view."""
+    cdef object result
+    settle(a)
+    result = finish_read(a, index, value, 0, basic_index(index))
+    if is_array(result):
+        (<Traced> result).base = None
+    return result
+
+
 cdef int write_item(Traced a, object index, object value) except -1:
     cdef Tape tape = a.tape
     cdef Traced v = None
@@ -153,12 +163,7 @@ cdef int write_item(Traced a, object index, object value) except -1:
         settle(v)
         common_tape(tape, v)
         in1 = v.node
-    if a.scalar:
-        raise TypeError(f"setitem: this {(<object> a).dtype} is a scalar, as NumPy's own result would be, and cannot be written to; "
-                        "compute a new value instead")
-    if tape.recording == 0:
-        raise TapeError("setitem: the tape of this array is over, so the write could not be recorded; copy x.value and "
-                        "write to that")
+    check_writeable(a)
     if in1 >= 0 and (<object> a).dtype.kind not in "fc":
         raise TypeError(f"setitem: a tracked {(<object> v).dtype} value stored into an array of dtype {(<object> a).dtype} would lose its "
                         "gradient; make the array floating, e.g. cgrad.numpy.zeros(shape)")
@@ -166,8 +171,6 @@ cdef int write_item(Traced a, object index, object value) except -1:
     if not basic:
         index = freeze_index(index)
         basic = basic_index(index)
-    if a.base is not None:
-        check_writeable(a)
     given = value_of(v) if v is not None else value
     buffer = own_buffer(a)
     PyObject_SetItem(buffer, index, given)
@@ -185,7 +188,12 @@ cdef int write_item(Traced a, object index, object value) except -1:
 
 
 cdef int check_writeable(Traced a) except -1:
-    """Refuse what NumPy refuses: a write to, or through, a view like that of np.broadcast_to."""
+    """Refuse what NumPy refuses, a write to a scalar, or to a view like that of np.broadcast_to; and what cannot be recorded."""
+    if a.scalar:
+        raise TypeError(f"this {(<object> a).dtype} is a scalar, as NumPy's own result would be, and cannot be written to; compute "
+                        "a new value instead")
+    if a.tape.recording == 0:
+        raise TapeError("the tape of this array is over, so the write could not be recorded; copy x.value and write to that")
     while a.base is not None:
         if a.view_op.kind != GETITEM and a.view_op.inverse.back is None:
             raise ValueError(f"assignment destination is read-only: it is a view made by {a.view_op.name}; write to a copy of "
@@ -237,12 +245,7 @@ cdef int replace(Traced a, object new) except -1:
     """`a` takes the value and node of `new`: the end of every in-place operation. NumPy's casting rules hold."""
     cdef Traced z
     settle(a)
-    if a.scalar:
-        raise TypeError(f"this {(<object> a).dtype} is a scalar, as NumPy's own result would be, and cannot be written to")
-    if a.tape.recording == 0:
-        raise TapeError("the tape of this array is over, so the write could not be recorded; copy x.value and write to that")
-    if a.base is not None:
-        check_writeable(a)
+    check_writeable(a)
     if not is_array(new):
         new = wrap(a.tape, np.asarray(new), -1, False)
     z = new
@@ -264,6 +267,13 @@ cdef int replace(Traced a, object new) except -1:
 def overwrite(Traced a, new):
     """In place: `a` becomes `new` (an Array or a constant) for everyone who holds `a` or a view of it."""
     replace(a, new)
+
+
+def own(Traced a):
+    """The value of `a` for an in-place function that writes to it, records that with `record` and ends with `overwrite`."""
+    settle(a)
+    check_writeable(a)
+    return own_buffer(a)
 
 
 def copy_of(Traced a):

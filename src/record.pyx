@@ -95,6 +95,8 @@ cdef Traced wrap(Tape tape, object value, int node, bint scalar):
 cdef object value_of(Traced a):
     """The value as NumPy would hold it: an ndarray, or a NumPy scalar."""
     if a.number:
+        if a.weak:
+            return PyFloat_FromDouble(a.num)
         return np_float64(a.num) if a.scalar else np.array(a.num)
     return a.val[()] if a.scalar else a.val
 
@@ -283,6 +285,11 @@ cdef inline bint number_of(object b, double *out) noexcept:
     return False
 
 
+cdef bint is_weak(object x) noexcept:
+    """A Python number, or a tracked one: it takes the dtype of what it meets."""
+    return (<Traced> x).weak if is_array(x) else PyFloat_CheckExact(x) or PyLong_CheckExact(x)
+
+
 cdef inline bint same_shape(cnp.ndarray x, cnp.ndarray y) noexcept:
     cdef int k, ndim = cnp.PyArray_NDIM(x)
     if cnp.PyArray_NDIM(y) != ndim:
@@ -368,7 +375,7 @@ cdef object binary(Op op, object a, object b):
     if numbers_x or numbers_y:
         if type_num == cnp.NPY_FLOAT:
             # only Python's own floats are weak: a float64 would promote
-            if not PyFloat_CheckExact(a if numbers_x else b):
+            if not is_weak(a if numbers_x else b):
                 return elementwise(op, (a, b), None)
             pf, qf = <float> p if numbers_x else 0, <float> q if numbers_y else 0
             args[0], args[1] = <char *> &pf, <char *> &qf
@@ -528,7 +535,7 @@ def constant_here(value):
 def leaf(Tape tape, value, parent=None):
     """A fresh node for a value that is to be differentiated by; `parent` is the Array that it is a copy of, if any."""
     cdef Node *node
-    cdef Traced p
+    cdef Traced p, made
     cdef bint scalar = not isinstance(value, np_ndarray)
     cdef cnp.ndarray z = np.asarray(value)
     tape.check_thread()
@@ -538,7 +545,9 @@ def leaf(Tape tape, value, parent=None):
         p = parent
         node.nin, node.in0 = 1, p.node
     link(tape, node, -1, z)
-    return wrap(tape, value, <int> tape.n - 1, scalar)
+    made = wrap(tape, value, <int> tape.n - 1, scalar)
+    made.weak = PyFloat_CheckExact(value) if parent is None else (<Traced> parent).weak
+    return made
 
 
 def retrace(Tape tape, value, int node):

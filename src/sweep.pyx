@@ -25,8 +25,9 @@ import inspect
 
 import numpy as np
 
+from cgrad._indices import add_at_rows, last_writes, leading, read_rows, touched
 from cgrad._parts import copy_of
-from cgrad._record import FUNCTIONS, UFUNC_METHODS, UFUNCS
+from cgrad._record import FUNCTIONS, UFUNCS
 from cgrad._kernels import strong_multiply
 from cgrad._tape import TapeError, current_tape
 
@@ -161,9 +162,13 @@ cdef class Sweep:
         cdef Py_ssize_t k = i - self.lo
         if self.state[k] == NUM:
             self.num[k] += g
-        else:
-            self.num[k] = g
-            self.state[k] = NUM
+            return
+        if self.state[k] == OBJ:                    # a fused program, or a write into a part, left a 0-d ndarray
+            g += (<double *> cnp.PyArray_DATA(<cnp.ndarray> self.obj[k]))[0]
+            Py_XDECREF(self.obj[k])
+            self.obj[k] = NULL
+        self.num[k] = g
+        self.state[k] = NUM
 
     cdef inline bint is_number(self, Node *node) noexcept:
         """Its adjoint is kept as a C double."""
@@ -708,68 +713,6 @@ cdef object generic_partial(Op op, object partial, object g, list kept):
 
 
 cdef dict PARTIAL_NAMES = {}
-
-
-# ------------------------------------------------------------------------------------------------ indices
-cdef object leading(object index, int n_lead):
-    """The index for an array with `n_lead` further axes in front."""
-    if n_lead == 0:
-        return index
-    return (slice(None),) * n_lead + (index if type(index) is tuple else (index,))
-
-
-cdef bint repeats(object index) except -1:
-    """Whether an index with arrays in it may name a place twice: masks cannot."""
-    for i in index if type(index) is tuple else (index,):
-        if isinstance(i, np_ndarray) and i.dtype.kind != "b" and i.size > 1:
-            return True
-    return False
-
-
-cdef object rows(object a, int n_lead):
-    """`a` with its leading axes as one."""
-    return a.reshape((-1,) + a.shape[n_lead:])
-
-
-def add_at_rows(into, index, g, n_lead):
-    """into[..., index] += g, adding up where the index repeats a place; row by row of the leading axes. Returns `into`."""
-    add_at = np.add.at if isinstance(into, np.ndarray) else UFUNC_METHODS[np.add, "at"]
-    if n_lead == 0:
-        if isinstance(into, np.ndarray) and not repeats(index):
-            into[index] += g
-        else:
-            add_at(into, index, g)
-        return into
-    flat = np.arange(int(np.prod(into.shape[n_lead:]))).reshape(into.shape[n_lead:])[index]
-    wide, seeds = rows(into, n_lead), rows(g, n_lead)
-    wide = wide.reshape(wide.shape[0], -1)
-    add_at(wide, (slice(None), flat.ravel()), seeds.reshape(seeds.shape[0], -1))
-    return into if isinstance(into, np.ndarray) else wide.reshape(into.shape)
-
-
-cdef object read_rows(object g, object index, int n_lead):
-    """g[..., index] with the leading axes first, however NumPy would place the axes of several index arrays."""
-    shape = g.shape[n_lead:]
-    flat = np.arange(int(np.prod(shape))).reshape(shape)[index]
-    wide = g.reshape(g.shape[:n_lead] + (-1,))
-    return wide[(slice(None),) * n_lead + (flat,)]
-
-
-cdef object touched(tuple shape, object index):
-    """Mask of the places an index names."""
-    mask = np.zeros(shape, bool)
-    mask[index] = True
-    return mask
-
-
-cdef object last_writes(tuple shape, object index):
-    """Mask over the written values: True where no later one goes to the same place; None if all are."""
-    if not repeats(index):
-        return None
-    owner = np.empty(shape, np.intp)
-    order = np.arange(int(np.prod(np.shape(owner[index])))).reshape(np.shape(owner[index]))
-    owner[index] = order
-    return owner[index] == order
 
 
 # ------------------------------------------------------------------------------------------------ entry

@@ -94,7 +94,7 @@ LAYOUTS = {
     "padded": lambda a: np.pad(a, [(0, 0)] * (a.ndim - 1) + [(1, 2)])[..., 1:-2],
     "batch last": lambda a: np.moveaxis(np.moveaxis(a, 0, -1).copy(), -1, 0),
     "unaligned": unaligned,
-    "field": lambda a: np.rec.fromarrays([a, np.zeros(a.shape, np.int8)], names="value,flag")["value"],
+    "field": lambda a: np.rec.fromarrays([a, np.zeros(a.shape)], names="value,flag")["value"],
     "big-endian": lambda a: a.astype(a.dtype.newbyteorder(">")),
 }
 
@@ -165,6 +165,19 @@ def test_adjoints_that_repeat_along_an_axis(x_shape, y_shape):
             check(into - 1, batched_reference(x, gz, y, extra)[0], np.float64)
 
 
+def test_windows():
+    """Overlapping rows, and complex numbers half of one apart, which no leading dimension describes."""
+    rng = np.random.default_rng(12)
+    windows = np.lib.stride_tricks.sliding_window_view
+    for size in 4, 12:
+        x, y = windows(random(rng, 2 * size), size), random(rng, (size, 9))
+        check_both(x, random(rng, (size + 1, 9)), y)
+        check_both(y.T, windows(random(rng, 2 * size + 8), 2 * size), windows(random(rng, 3 * size - 1), 2 * size))
+        flat = random(rng, 4 * size).view(np.complex128)
+        halves = np.lib.stride_tricks.as_strided(flat, (size, size), (8, 16))
+        check_both(halves, halves, halves)
+
+
 def test_operands_that_repeat_along_an_axis():
     rng = np.random.default_rng(5)
     for core in [(3, 4, 2), (10, 12, 9)]:
@@ -216,7 +229,8 @@ def test_into_of_a_wider_dtype():
 def test_extra_axes_of_the_other_operand():
     """Tangents of y: y may have extra axes of its own, which broadcast with those of gz."""
     rng = np.random.default_rng(7)
-    for x_shape, y_shape in [((4, 3), (3, 2)), ((2, 12, 10), (10, 9)), ((10,), (10,)), ((3,), (2, 3, 4)), ((4, 3), (3,))]:
+    for x_shape, y_shape in [((4, 3), (3, 2)), ((2, 12, 10), (10, 9)), ((10,), (10,)), ((3,), (2, 3, 4)),
+                             ((4, 3), (3,))]:
         z = z_shape(x_shape, y_shape)
         for gz_extra, extra in [((), (5,)), ((5,), (5,)), ((5,), (1,)), ((2, 1), (5,)), ((5,), (2, 1))]:
             x, y, gz = random(rng, extra + x_shape), random(rng, extra + y_shape), random(rng, gz_extra + z)
@@ -235,7 +249,8 @@ def test_extra_axes_of_the_other_operand():
 def test_identity_that_defines_an_adjoint():
     """<gz, x @ y> = <gx, x> = <gy, y> with NumPy's own product, for sizes that BLAS splits into blocks."""
     rng = np.random.default_rng(8)
-    for x_shape, y_shape in [((70, 200), (200, 90)), ((6, 70, 50), (50, 64)), ((300,), (300, 7)), ((4, 1, 33), (33, 65))]:
+    for x_shape, y_shape in [((70, 200), (200, 90)), ((6, 70, 50), (50, 64)), ((300,), (300, 7)),
+                             ((4, 1, 33), (33, 65)), ((40, 100, 20), (20, 30))]:
         x, y = rng.standard_normal(x_shape), rng.standard_normal(y_shape)
         z = x @ y
         gz = rng.standard_normal(z.shape)
@@ -266,8 +281,8 @@ def test_nothing_is_conjugated():
 
 
 @pytest.mark.parametrize("x_shape, y_shape, gz_shape, message", [
-    ((2, 3), (4, 5), (2, 5), r"x of shape \(2, 3\) and y of shape \(4, 5\) have no product: the last axis of x must be as "
-     r"long as the second-last axis of y"),
+    ((2, 3), (4, 5), (2, 5), r"x of shape \(2, 3\) and y of shape \(4, 5\) have no product: the last axis of x must be "
+     r"as long as the second-last axis of y"),
     ((2, 3), (4,), (2,), "only axis of y"),
     ((2, 3), (3, 5), (2, 4), r"product of shape \(2, 5\), but gz has shape \(2, 4\)"),
     ((2, 3), (3, 5), (3, 5), r"product of shape \(2, 5\), but gz has shape \(3, 5\)"),

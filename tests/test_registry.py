@@ -129,10 +129,11 @@ def test_second_order(name, k):
     def first(*xs):
         grads = pullback_of(fun, xs, weights)
         return sum(np.sum(g * d) for g, d in zip(grads, inner))
-    try:
-        grads = cgrad.grad(first, tuple(range(len(args))))(*args)
-    except NotImplementedError as error:
-        pytest.fail(f"no second derivative: {error}")
+    if sample.order == 1:
+        with pytest.raises(NotImplementedError, match="no derivative rule"):
+            cgrad.grad(first)(*args)
+        return
+    grads = cgrad.grad(first, tuple(range(len(args))))(*args)
     for i, g in enumerate(grads):
         directions = [rng.standard_normal(a.shape) * (j == i) for j, a in enumerate(args)]
         right = directional(lambda *xs: np.float64(first(*xs)), args, directions, [1.0], h=1e-4)
@@ -184,7 +185,7 @@ def test_layouts(name, k):
     args = arguments(sample, 9)
     weights = weights_for(run(sample, args))
     right = pullback_of(fun, args, weights)
-    for relaid in (np.asfortranarray, lambda a: a[..., ::-1].copy()[..., ::-1] if a.ndim else a,
+    for relaid in (lambda a: np.array(a, order="F"), lambda a: a[..., ::-1].copy()[..., ::-1] if a.ndim else a,
                    lambda a: np.repeat(a, 2, axis=-1)[..., ::2] if a.ndim else a):
         other = [relaid(a) for a in args]
         for a in other:

@@ -30,7 +30,9 @@ results for float64 data differ from these in the eighth digit.
 sigmoid remembers its logits and is scored from them, without the clip, even with
 ``from_logits=False``; so the loss depends on where an array came from.  Here it
 depends on the numbers alone: pass the logits and ``from_logits=True`` to have that.
-Arguments outside their range, which Keras computes with, raise an error.
+A sample whose loss is nan or inf and whose weight is 0, or which is masked, has loss nan
+as in Keras, but gradient 0, where Keras's is nan.  Arguments outside their range, which
+Keras computes with, raise an error.
 
 This package uses NumPy and ``cgrad.stop_gradient`` only; nothing inside cgrad uses it.
 """

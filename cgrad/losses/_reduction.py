@@ -82,8 +82,11 @@ def _check_fit(loss, factor, values, name):
     except ValueError:
         fits = False
     if not fits:
+        hint = "" if values.ndim else (
+            "; y_true and y_pred have one axis, which the loss runs over: give them shape "
+            "(n, 1) for n losses of one number each"
+        )
         raise ValueError(
             f"{loss}: {name} of shape {factor.shape} does not fit losses of shape "
-            f"{values.shape}; give one number per loss (the axis that a loss runs over is "
-            "gone: pass y_true and y_pred of shape (n, 1) for n losses of one number each)"
+            f"{values.shape}; give one number per loss, or per leading index{hint}"
         )

@@ -97,8 +97,12 @@ def categorical_crossentropy(
     makes the gradient of the whole row 0: a confident mistake is not corrected. Logits
     do not have this problem; their gradient is ``softmax(z) - t``.
 
-    *A row that sums to 0* is divided by 0, as in Keras, with NumPy's warning and a loss
-    of nan.
+    *A row that sums to 0* is divided by 0, as in Keras, with NumPy's warning and, unless
+    it is clipped, a loss of nan.
+
+    *A logit of -inf* with label 0 makes the loss ``0 * inf``, nan.
+    `sparse_categorical_crossentropy` takes such logits, for classes that are ruled out;
+    here a large negative number does.
 
     *Two habits of Keras that are kept* so that the numbers agree: label smoothing
     divides by the size n of the last axis even if `axis` is another one, and smoothed
@@ -343,7 +347,8 @@ def binary_crossentropy(
     Notes
     -----
     ``binary_crossentropy`` and ``BinaryCrossentropy`` of Keras 3 [1]_. If one of
-    `y_true` and `y_pred` lacks a last axis of size 1, it is added, as in Keras's class.
+    `y_true` and `y_pred` is (n,) and the other (n, 1), both are taken as (n, 1); at
+    higher ranks a surplus last axis of size 1 is dropped, as in Keras's class.
 
     *Gradient of the clip*: 1 on the closed interval ``[epsilon, 1 - epsilon]``, 0 outside
     it: a probability of exactly 0 or 1 gets no gradient. From logits the gradient is
@@ -417,7 +422,7 @@ def _class_axis(loss, axis, pred):
 
 def _class_ids(loss, y_true, pred, axis, ignore_class):
     """(class ids, which of them count): ignored ones are made 0, and None says all count."""
-    labels = stop_gradient(as_array(y_true))
+    labels = as_array(stop_gradient(y_true))
     if labels.dtype.kind not in "biuf":
         raise TypeError(f"{loss}: y_true must hold class ids, got dtype {labels.dtype}")
     shape = pred.shape[:axis] + pred.shape[axis + 1 :]

@@ -20,8 +20,8 @@ def mean_squared_error(y_true, y_pred, *, reduction="none", sample_weight=None, 
         Targets, cast to the dtype of `y_pred`.
     y_pred : array_like
         Predictions. Integers are taken as float64. The two shapes are equal or
-        broadcast; if one lacks a last axis of size 1, it is added first, so (n,) beside
-        (n, 1) means n pairs.
+        broadcast, where (n,) beside (n, 1) means n pairs; at higher ranks a surplus last
+        axis of size 1 is dropped first.
     reduction : {"none", "sum", "sum_over_batch_size", "mean", \
 "mean_with_sample_weight"} or None, optional
         What to do with the losses of the samples; see `cgrad.losses`. The default
@@ -80,8 +80,8 @@ def mean_absolute_error(y_true, y_pred, *, reduction="none", sample_weight=None,
         Targets, cast to the dtype of `y_pred`.
     y_pred : array_like
         Predictions. Integers are taken as float64. The two shapes are equal or
-        broadcast; if one lacks a last axis of size 1, it is added first, so (n,) beside
-        (n, 1) means n pairs.
+        broadcast, where (n,) beside (n, 1) means n pairs; at higher ranks a surplus last
+        axis of size 1 is dropped first.
     reduction : {"none", "sum", "sum_over_batch_size", "mean", \
 "mean_with_sample_weight"} or None, optional
         What to do with the losses of the samples; see `cgrad.losses`. The default

@@ -193,7 +193,8 @@ REDUCEAT = structural("add_reduceat", vjp=(reduceat_vjp,), linear=True, samples=
 
 
 @ufunc_method(np.add, "reduceat")
-def add_reduceat(x, indices, axis=0, dtype=None, out=None):
+def add_reduceat(x, indices, /, axis=0, dtype=None, out=None, **same):
+    # NumPy passes indices=... on as a positional argument and as a keyword
     v = plain_value(x)
     indices = np.array(indices, np.intp)
     value = np.add.reduceat(v, indices, axis, dtype, out_like(out))

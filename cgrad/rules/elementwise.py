@@ -8,6 +8,7 @@ import numpy as np
 from cgrad import _kernels as k
 from cgrad._array import bind_operators
 
+from .keywords import call_with
 from .registry import Sample, elementwise, plain_function, zero
 
 LOG2, LOG10 = np.log(2.0), np.log(10.0)
@@ -106,4 +107,5 @@ plain_function(np.equal, np.not_equal, np.less, np.less_equal, np.greater, np.gr
                np.signbit, np.logical_and, np.logical_or, np.logical_xor, np.logical_not)
 
 absolute = elementwise(np.absolute, lambda x: np.sign(x), complex=False)
-bind_operators((add, subtract, multiply, divide, power, square, sqrt, reciprocal, positive, negative, absolute), None)
+bind_operators((add, subtract, multiply, divide, power, square, sqrt, reciprocal, positive, negative, absolute),
+               call_with)

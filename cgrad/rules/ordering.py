@@ -5,9 +5,11 @@ where it went; among equal values, which goes where is NumPy's choice.
 """
 import numpy as np
 
-from .registry import (SAMPLES, Sample, deliver, implements, is_array, method, overwrite, plain_function, plain_tree,
+from cgrad._parts import part
+
+from .registry import (Sample, deliver, implements, is_array, method, overwrite, plain_function, plain_tree,
                        plain_value, record, structural, tracked)
-from .selection import take
+from .selection import index_flat, index_on_axis
 
 plain_function(np.argsort, np.argpartition, np.lexsort, np.searchsorted, np.digitize, np.nonzero, np.flatnonzero, np.argwhere,
                np.isin)
@@ -101,14 +103,14 @@ def partition_in_place(self, kth, axis=-1, kind="introselect", order=None):
 def with_values(values, ar, axis=None, equal_nan=True):
     """Unique `values` of ar, in whatever order, as elements taken from ar."""
     sorted_values, index = np.unique(plain_value(ar), return_index=True, axis=axis, equal_nan=equal_nan)
-    if axis is None:
-        if not np.array_equal(sorted_values, values, equal_nan=True):
-            places = np.empty_like(index)
-            places[np.argsort(values)] = index
-            index = places
-        if ar.ndim == 0:
-            ar = np.reshape(ar, 1)
-    return take(ar, index, axis)
+    if axis is not None:
+        return part(ar, index_on_axis(index, axis, ar.ndim), values)
+    if not np.array_equal(sorted_values, values, equal_nan=True):
+        places = np.empty_like(index)
+        places[np.argsort(values)] = index
+        index = places
+    ar = ar if ar.ndim else np.reshape(ar, 1)
+    return part(ar, index_flat(index, ar.shape), values)
 
 
 @implements(np.unique)
@@ -135,8 +137,6 @@ def unique_record(function):
 
 for function in (np.unique_all, np.unique_counts, np.unique_inverse):
     unique_record(function)
-
-SAMPLES["unique"] = [Sample(np.unique, ((5,),)), Sample(np.unique, ((3, 2),), kwargs=dict(axis=0))]
 
 
 @implements(np.union1d)
@@ -196,15 +196,15 @@ def histogram(a, bins=10, range=None, density=None, weights=None):
     if is_array(bins):
         edges = bins
     elif is_array(a) and a.size and range is None and np.ndim(plain_bins) == 0:
-        edges = edges_between(a, len(edges) - 1)
+        edges = edges_between(a, len(edges) - 1, edges.dtype)
     if density:
         value = value / np.diff(edges) / np.sum(value)
     return value, edges
 
 
-def edges_between(a, count):
+def edges_between(a, count, dtype):
     """Edges of `count` equal bins from the least to the greatest element."""
     first, last = np.min(a), np.max(a)
     if first == last:
         first, last = first - 0.5, last + 0.5
-    return np.linspace(first, last, count + 1)
+    return np.linspace(first, last, count + 1, dtype=dtype)

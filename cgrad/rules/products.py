@@ -11,7 +11,7 @@ import numpy as np
 
 from cgrad import _kernels as k
 
-from .registry import (Array, Sample, constant, deliver, implements, is_array, method, plain_value, record, structural)
+from .registry import Array, Sample, constant, deliver, implements, method, plain_value, record, structural
 
 __all__ = ["as_array", "as_operand", "matmul_adjoint_x", "matmul_adjoint_y", "strong_contraction"]
 
@@ -217,7 +217,7 @@ def linalg_vecdot(x, y, /, *, axis=-1):
 # ---------------------------------------------------------------------------------------------- contraction of any axes
 def contraction_adjoint_x(gz, z, x, y, *, x_axes, y_axes):
     """The adjoint of x when the axes `x_axes` of x are contracted with `y_axes` of y, as a product of two matrices."""
-    y = as_array(y)
+    x, y = as_array(x), as_array(y)
     lead, x_free, y_free = gz.shape[:gz.ndim - z.ndim], free_axes(x.ndim, x_axes), free_axes(y.ndim, y_axes)
     shape = tuple(x.shape[a] for a in x_free + x_axes)
     rows, inner = math.prod(shape[:len(x_free)]), math.prod(shape[len(x_free):])
@@ -229,7 +229,7 @@ def contraction_adjoint_x(gz, z, x, y, *, x_axes, y_axes):
 
 def contraction_adjoint_y(gz, z, x, y, *, x_axes, y_axes):
     """The adjoint of y; see `contraction_adjoint_x`."""
-    x = as_array(x)
+    x, y = as_array(x), as_array(y)
     lead, x_free, y_free = gz.shape[:gz.ndim - z.ndim], free_axes(x.ndim, x_axes), free_axes(y.ndim, y_axes)
     shape = tuple(y.shape[a] for a in y_axes + y_free)
     inner, columns = math.prod(shape[:len(y_axes)]), math.prod(shape[len(y_axes):])
@@ -318,11 +318,13 @@ def _negative(axes, ndim):
 
 # vdot conjugates its first argument, and reads both as vectors
 def _vdot_x(gz, z, x, y):
-    return np.conjugate(k.strong_multiply(gz.reshape(gz.shape + (1,) * x.ndim), as_array(y).reshape(x.shape)))
+    shape = as_array(x).shape
+    return np.conjugate(k.strong_multiply(gz.reshape(gz.shape + (1,) * len(shape)), as_array(y).reshape(shape)))
 
 
 def _vdot_y(gz, z, x, y):
-    return k.strong_multiply(gz.reshape(gz.shape + (1,) * y.ndim), np.conjugate(as_array(x).reshape(y.shape)))
+    shape = as_array(y).shape
+    return k.strong_multiply(gz.reshape(gz.shape + (1,) * len(shape)), np.conjugate(as_array(x).reshape(shape)))
 
 
 VDOT = structural("vdot", linear="multi", reads=("y", "x"), vjp=(_vdot_x, _vdot_y),
@@ -337,12 +339,12 @@ def vdot(a, b, /):
 
 def _outer_x(gz, z, x, y):
     gx = matmul_adjoint_x(gz, as_array(y).reshape((1, z.shape[-1])), (z.shape[-2], 1))
-    return gx.reshape(gz.shape[:-2] + x.shape)
+    return gx.reshape(gz.shape[:-2] + as_array(x).shape)
 
 
 def _outer_y(gz, z, x, y):
     gy = matmul_adjoint_y(as_array(x).reshape((z.shape[-2], 1)), gz, (1, z.shape[-1]))
-    return gy.reshape(gz.shape[:-2] + y.shape)
+    return gy.reshape(gz.shape[:-2] + as_array(y).shape)
 
 
 OUTER = structural("outer", linear="multi", reads=("y", "x"), vjp=(_outer_x, _outer_y),
@@ -384,7 +386,7 @@ def _cross_y(gz, z, x, y, *, axes):
 
 
 def _cross_adjoint(gz, wanted, other, axes, sign):
-    """The vectors ``other cross gz``, with `sign`; vectors of two components lie in a plane, and two such have a number as product."""
+    """The vectors ``other cross gz``, with `sign`. Vectors of two components lie in a plane; two such have a number for gz."""
     axis, other_axis, z_axis = axes
     other = np.moveaxis(other, other_axis, -1)
     y0, y1, y2 = other[..., 0], other[..., 1], other[..., 2] if other.shape[-1] == 3 else None

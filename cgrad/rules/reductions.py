@@ -40,10 +40,13 @@ def reduction_params(x, axis, keepdims, dtype=None, initial=NO_VALUE, where=True
     params = axes_and_keepdims(axis, x.ndim, keepdims)
     if dtype is None and initial is NO_VALUE and where is True:
         return params
-    given = {"dtype": dtype, "initial": initial, "where": where}
-    # the mask is the user's and may change
-    given["where"] = where if where is True else np.array(where)
-    return params | {name: v for name, v in given.items() if v is not None and v is not NO_VALUE and v is not True}
+    # the mask is the user's, who may change it
+    return params | given_only(dtype=dtype, initial=initial, where=where if where is True else np.array(where))
+
+
+def given_only(**keywords):
+    """Those keywords of a reduction that do not have their default."""
+    return {name: v for name, v in keywords.items() if v is not None and v is not NO_VALUE and v is not True}
 
 
 @lru_cache(maxsize=4096)
@@ -94,6 +97,20 @@ def spread(gz, z, x, axis, keepdims, where=True):
     return stretched(g, lead_of(gz, z) + x.shape)
 
 
+def conjugate(x):
+    """The conjugate, without a pass over real data."""
+    return np.conj(x) if x.dtype.kind == "c" else x
+
+
+def radial(x, g, z):
+    """g x / z, with z a norm of x that has the reduced axes: the adjoint of a norm. 0, its shortest subgradient, where x is 0."""
+    with np.errstate(all="ignore"):
+        slope = g / z
+        if np.all(np.isfinite(slope)):
+            return x * slope
+        return k.over_or_zero(x, z) * g
+
+
 def out_like(out):
     """(An ndarray that NumPy can fill instead of the argument ``out=out``, the dtype in which it then computes.)"""
     if type(out) is tuple:
@@ -140,7 +157,7 @@ def mean_vjp(gz, z, x, *, axis, keepdims, where=True, **_):
 
 MEAN = structural("mean", vjp=(mean_vjp,), linear=True, samples=[
     Sample(np.mean, ((3, 4),), complex=True), Sample(np.mean, ((2, 3, 4),), kwargs=dict(axis=(0, -1), keepdims=True)),
-    Sample(np.mean, ((3, 4),), kwargs=dict(axis=0, where=np.arange(4) != 2))])
+    Sample(np.mean, ((3, 4),), kwargs=dict(axis=0, where=np.array([[True], [False], [True]])))])
 
 FLOAT64, FLOAT32 = np.dtype(np.float64), np.dtype(np.float32)
 
@@ -292,8 +309,8 @@ for _ufunc, _exp in (np.logaddexp, np.exp), (np.logaddexp2, np.exp2):
 # ---------------------------------------------------------------------------------------------- without NaN
 def skipping_nan(vjp):
     """The rule of a function that leaves NaN out: that of the plain function with a mask."""
-    def skipping(gz, z, x, *, where=True, **params):
-        return vjp(gz, z, x, where=~np.isnan(x) & where, **params)
+    def skipping(gz, z, x, *others, where=True, **params):
+        return vjp(gz, z, x, *others, where=~np.isnan(x) & where, **params)
     return skipping
 
 
@@ -305,8 +322,7 @@ def nan_reduction(function, vjp, *, linear=False, **kwargs):
     @implements(function)
     def reduction(x, axis=None, dtype=None, out=None, keepdims=False, initial=NO_VALUE, where=True):
         v = plain_value(x)
-        given = {"dtype": dtype, "initial": initial, "where": where}
-        given = {name: a for name, a in given.items() if a is not None and a is not NO_VALUE and a is not True}
+        given = given_only(dtype=dtype, initial=initial, where=where)
         value = function(v, axis=axis, out=out_like(out), keepdims=keepdims, **given)
         return deliver(record(op, value, (x,), reduction_params(np.asarray(v), axis, keepdims, **given)), out)
     return reduction

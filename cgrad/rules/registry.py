@@ -11,12 +11,13 @@ import numpy as np
 
 from cgrad._array import Array
 from cgrad._parts import copy_of, overwrite
-from cgrad._record import FUNCTIONS, METHODS, PROPERTIES, UFUNC_METHODS, UFUNCS, constant, plain_value, record, tracked
+from cgrad._record import (FUNCTIONS, METHODS, PROPERTIES, SETTERS, UFUNC_METHODS, UFUNCS, constant, plain_value, record,
+                           tracked)
 from cgrad._tape import Op
 
 __all__ = ["REGISTRY", "SAMPLES", "Array", "Inverse", "Sample", "constant", "copy_of", "deliver", "elementwise", "first_array",
            "implements", "is_array", "method", "not_differentiable", "overwrite", "plain_function", "plain_value", "prop", "record",
-           "structural", "tracked", "ufunc_method", "zero"]
+           "setter", "structural", "tracked", "ufunc_method", "zero", "zero_derivative"]
 
 REGISTRY = {}           # name -> Op
 SAMPLES = {}            # name -> list of Sample: what the generic tests call
@@ -37,6 +38,8 @@ class Sample:
     kwargs : dict
     complex : bool
         Also defined, and tested, for complex arguments.
+    order : int
+        1 where the rule's own derivative is not implemented (it raises), else 2.
     """
     function: object
     shapes: tuple
@@ -86,6 +89,11 @@ def zero(ufunc, domain=(-2.0, 2.0)):
     return op
 
 
+def zero_derivative(name):
+    """An op, other than a ufunc, whose derivative is zero wherever it exists: recorded results are constants."""
+    return _register(Op(name, "zero"))
+
+
 def structural(name, *, vjp=None, vjp_all=None, reads=(), linear=False, inverse=None, samples=()):
     """An op with a VJP written as a function; see `cgrad._tape.Op`. `samples` are the calls that the generic tests make."""
     count = len(vjp) if isinstance(vjp, tuple) else 1
@@ -120,6 +128,14 @@ def prop(name):
     """The decorated function(self) is an ndarray attribute of Array."""
     def add(handler):
         PROPERTIES[name] = handler
+        return handler
+    return add
+
+
+def setter(name):
+    """The decorated function(self, value) assigns to an attribute of Array."""
+    def add(handler):
+        SETTERS[name] = handler
         return handler
     return add
 

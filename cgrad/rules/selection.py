@@ -5,9 +5,9 @@ adjoint adds into the places read, in the buffer of the parent, whatever the siz
 """
 import numpy as np
 
-from cgrad._record import part
+from cgrad._parts import part
 
-from .registry import (SAMPLES, Inverse, Sample, constant, deliver, implements, is_array, method, plain_value, record,
+from .registry import (Inverse, Sample, constant, deliver, implements, is_array, method, plain_value, record,
                        structural)
 
 __all__ = ["blank", "check_index", "index_along", "index_flat", "index_on_axis"]
@@ -188,11 +188,3 @@ def tril(m, k=0):
 def triu(m, k=0):
     """np.triu."""
     return record(TRIU, np.triu(plain_value(m), k), (m,), dict(k=k))
-
-
-SAMPLES["take"] = [Sample(lambda x: np.take(x, [0, 2, 0]), ((3,),), complex=True),
-                   Sample(lambda x: np.take(x, [[1, -1], [1, 0]], axis=1), ((2, 3),)),
-                   Sample(lambda x: np.take(x, [5, -1, 2], mode="wrap"), ((2, 2),))]
-SAMPLES["take_along_axis"] = [Sample(lambda x: np.take_along_axis(x, np.array([[1, 1, 0]]), 1), ((2, 3),), complex=True)]
-SAMPLES["compress"] = [Sample(lambda x: np.compress([True, False, True], x, axis=1), ((2, 3),))]
-SAMPLES["extract"] = [Sample(lambda x: np.extract(np.eye(3), x), ((3, 3),))]

@@ -157,25 +157,24 @@ TRANSPOSE = structural(
 
 
 @lru_cache(maxsize=64)
-def backwards(ndim):
-    return tuple(range(-1, -ndim - 1, -1))
+def forwards(ndim):
+    return tuple(range(-ndim, 0))
 
 
-def transposed(x, given, value, axes):
-    """Record NumPy's `value` of `given`, the value of x, with its axes permuted."""
-    if given.ndim < 2 or value.strides == given.strides and value.shape == given.shape:
-        return x                                    # the axes are where they were
+def transposed(x, value, axes):
+    """Record NumPy's `value` of x with its axes permuted."""
+    if axes == forwards(len(axes)):
+        return x
     return record(TRANSPOSE, value, (x,), {"axes": axes}, x)
 
 
 @implements(np.transpose)
 def transpose(a, axes=None):
+    if axes is None:
+        return transpose_property(a)
     given = plain_value(a)
     ndim = given.ndim
-    value = given.transpose(axes) if axes is not None else given.transpose()
-    if axes is None:
-        return transposed(a, given, value, backwards(ndim))
-    return transposed(a, given, value, tuple([k if k < 0 else k - ndim for k in axes]))
+    return transposed(a, given.transpose(axes), tuple([k if k < 0 else k - ndim for k in axes]))
 
 
 @method("transpose")
@@ -187,8 +186,8 @@ def transpose_method(self, *axes):
 
 @prop("T")
 def transpose_property(self):
-    given = plain_value(self)
-    return transposed(self, given, given.T, backwards(given.ndim))
+    value = plain_value(self).T
+    return transposed(self, value, forwards(value.ndim)[::-1])
 
 
 def permuted(function):

@@ -14,5 +14,5 @@ static inline C FN(ratio_or_zero)(C a, C b)
     return FN(quotient)(FN(kept)(a, keep), b);
 }
 
-BINARY_LOOP(FN(strong_multiply), C, FN(strong_product), 0)
-BINARY_LOOP(FN(over_or_zero), C, FN(ratio_or_zero), 0)
+BINARY_LOOP(FN(strong_multiply), C, FN(strong_product), PART(raised_flags), FN(drop_unmarked))
+BINARY_LOOP(FN(over_or_zero), C, FN(ratio_or_zero), PART(raised_flags), FN(drop_unmarked))

@@ -17,19 +17,19 @@ static inline R FN(ratio_or_zero)(R a, R b)
 /* 1/2 + 1/2 [x wins] - 1/2 [y wins]: equal shares when both win, or neither. */
 static inline R FN(share)(R x, R y)
 {
-    R x_part = (x > y) | (x != x) ? (R)0.5 : 0;
-    R y_part = (y > x) | (y != y) ? (R)0.5 : 0;
+    R x_part = ((x > y) | (x != x)) ? (R)0.5 : 0;
+    R y_part = ((y > x) | (y != y)) ? (R)0.5 : 0;
     return ((R)0.5 + x_part) - y_part;
 }
 
 static inline R FN(share_ignore_nan)(R x, R y)
 {
-    R x_part = (x > y) | (y != y) ? (R)0.5 : 0;
-    R y_part = (y > x) | (x != x) ? (R)0.5 : 0;
+    R x_part = ((x > y) | (y != y)) ? (R)0.5 : 0;
+    R y_part = ((y > x) | (x != x)) ? (R)0.5 : 0;
     return ((R)0.5 + x_part) - y_part;
 }
 
-BINARY_LOOP(FN(strong_multiply), R, FN(strong_product), 0)
-BINARY_LOOP(FN(over_or_zero), R, FN(ratio_or_zero), 0)
-BINARY_LOOP(FN(tie_share), R, FN(share), 1)
-BINARY_LOOP(FN(tie_share_ignore_nan), R, FN(share_ignore_nan), 1)
+BINARY_LOOP(FN(strong_multiply), R, FN(strong_product), FN(raised_flags), FN(drop_unmarked))
+BINARY_LOOP(FN(over_or_zero), R, FN(ratio_or_zero), FN(raised_flags), FN(drop_unmarked))
+BINARY_LOOP(FN(tie_share), R, FN(share), FN(raised_flags), FN(drop_all))
+BINARY_LOOP(FN(tie_share_ignore_nan), R, FN(share_ignore_nan), FN(raised_flags), FN(drop_all))

@@ -1,19 +1,18 @@
-/* What the kernel files share: function versions per CPU level, and the ways to run over strided memory.
+/* What the kernel files share: function versions per CPU level, loops over strided memory, and tables of loops.
  * Private to kernels_*.c.
  */
 #ifndef CGRAD_KERNELS_COMMON_H
 #define CGRAD_KERNELS_COMMON_H
 
-#include <fenv.h>
 #include <float.h>
 #include <math.h>
-#include <stdint.h>
-#include <string.h>
 
 #include <Python.h> /* for Py_UNUSED only */
 #include <numpy/ndarraytypes.h>
 
 #include "kernels.h"
+#include "kernels_bits.h"
+#include "kernels_flags.h"
 
 /* One version of a function per CPU level, picked when the module is loaded. It needs GNU ifuncs, which
  * glibc has and musl, macOS and Windows have not. The named levels bring fused multiply-add along. */
@@ -29,6 +28,7 @@
 
 /* The iterations of the next loop are independent: an output is either one of the inputs or apart from it. */
 #if defined(__clang__)
+#pragma clang diagnostic ignored "-Wpass-failed" /* it may decide not to vectorise */
 #define INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
 #elif defined(__GNUC__)
 #define INDEPENDENT _Pragma("GCC ivdep")
@@ -37,142 +37,6 @@
 #else
 #define INDEPENDENT
 #endif
-
-/* Numbers as integers. Comparing those raises no flag for NaN, and the bits of positive numbers are in their
- * order, with inf and then NaN last. */
-static inline int64_t bits_f64(double x)
-{
-    int64_t bits;
-    memcpy(&bits, &x, sizeof bits);
-    return bits;
-}
-
-static inline int32_t bits_f32(float x)
-{
-    int32_t bits;
-    memcpy(&bits, &x, sizeof bits);
-    return bits;
-}
-
-static inline double from_bits_f64(uint64_t bits)
-{
-    double x;
-    memcpy(&x, &bits, sizeof x);
-    return x;
-}
-
-static inline float from_bits_f32(uint32_t bits)
-{
-    float x;
-    memcpy(&x, &bits, sizeof x);
-    return x;
-}
-
-static inline int64_t magnitude_bits_f64(double x)
-{
-    return bits_f64(x) & INT64_MAX;
-}
-
-static inline int32_t magnitude_bits_f32(float x)
-{
-    return bits_f32(x) & INT32_MAX;
-}
-
-static inline double magnitude_d(double x)
-{
-    return fabs(x);
-}
-
-static inline npy_longdouble magnitude_g(npy_longdouble x)
-{
-    return fabsl(x);
-}
-
-/* kept: x if keep is 1, +0 if it is 0. chosen: x if first is 1, y if it is 0. negative: -x. On bits, because compilers may move
- * arithmetic with a selected number behind the selection, where it is done with both, and 0 * inf or a division
- * by 0 raises a flag. (They do not vectorise long doubles, and leave them alone.) */
-static inline float kept_f(float x, int keep)
-{
-    return from_bits_f32((uint32_t)bits_f32(x) & (uint32_t)-(int32_t)keep);
-}
-
-static inline double kept_d(double x, int keep)
-{
-    return from_bits_f64((uint64_t)bits_f64(x) & (uint64_t)-(int64_t)keep);
-}
-
-static inline npy_longdouble kept_g(npy_longdouble x, int keep)
-{
-    return keep ? x : 0;
-}
-
-static inline float chosen_f(int first, float x, float y)
-{
-    uint32_t mask = (uint32_t)-(int32_t)first;
-    return from_bits_f32(((uint32_t)bits_f32(x) & mask) | ((uint32_t)bits_f32(y) & ~mask));
-}
-
-static inline double chosen_d(int first, double x, double y)
-{
-    uint64_t mask = (uint64_t)-(int64_t)first;
-    return from_bits_f64(((uint64_t)bits_f64(x) & mask) | ((uint64_t)bits_f64(y) & ~mask));
-}
-
-static inline float negative_f(float x)
-{
-    return from_bits_f32((uint32_t)bits_f32(x) ^ (uint32_t)INT32_MIN);
-}
-
-static inline double negative_d(double x)
-{
-    return from_bits_f64((uint64_t)bits_f64(x) ^ (uint64_t)INT64_MIN);
-}
-
-static inline npy_longdouble negative_g(npy_longdouble x)
-{
-    return -x;
-}
-
-static inline npy_longdouble chosen_g(int first, npy_longdouble x, npy_longdouble y)
-{
-    return first ? x : y;
-}
-
-/* Whether all |x[i]| <= limit, and none is NaN: the sign bits of the differences are collected. */
-static inline int all_within_f64(const double *x, size_t n, double limit)
-{
-    int64_t differences = 0;
-    size_t i;
-    for (i = 0; i < n; i++)
-        differences |= bits_f64(limit) - magnitude_bits_f64(x[i]);
-    return differences >= 0;
-}
-
-static inline int all_within_f32(const float *x, size_t n, float limit)
-{
-    int32_t differences = 0;
-    size_t i;
-    for (i = 0; i < n; i++)
-        differences |= bits_f32(limit) - magnitude_bits_f32(x[i]);
-    return differences >= 0;
-}
-
-/* The status flags which NumPy turns into warnings. A kernel that may raise one without reason (a comparison
- * with NaN, an intermediate result that is thrown away) reads them first and puts them back at its end.
- * Reading takes 2 ns, clearing 70 ns, so it clears only when there is something to clear. */
-#define WARNING_FLAGS (FE_INVALID | FE_DIVBYZERO | FE_OVERFLOW | FE_UNDERFLOW)
-
-static inline int raised_flags(void)
-{
-    return fetestexcept(WARNING_FLAGS);
-}
-
-static inline void put_back_flags(int before)
-{
-    int spurious = fetestexcept(WARNING_FLAGS) & ~before;
-    if (spurious)
-        feclearexcept(spurious);
-}
 
 /* Whether n elements of an input and of the output can be used in any order: the very same elements, or
  * memory that does not touch. False for ufunc.accumulate, which feeds each result into the next. */
@@ -203,23 +67,22 @@ static void name(char **args, npy_intp const *dims, npy_intp const *steps, void 
     run(kernel, nin, args, dims[0], steps, data);                                                         \
 }
 
-/* Ufunc loops from a function of the elements, `static inline R at(R, ...)`. For two operands the contiguous
- * case, and the ones with a scalar, are loops of their own, so that compilers can vectorise them; LEVELS is
- * CLONES where that is worth it, else empty. With quiet, `at` only raises flags that do not count. */
-#define UNARY_LOOP(name, R, at, quiet)                                                                    \
+/* Ufunc loops from a function of the elements, `static inline R at(R, ...)`; `raised` and `drop` are functions of
+ * kernels_flags.h. For two operands the contiguous case, and the ones with a scalar, are loops of their own, so that
+ * compilers can vectorise them; LEVELS is CLONES where that is worth it, else empty. */
+#define UNARY_LOOP(name, R, at, raised, drop)                                                             \
 static void name(char **args, npy_intp const *dims, npy_intp const *steps, void *Py_UNUSED(data))         \
 {                                                                                                         \
     const char *x = args[0];                                                                              \
     char *z = args[1];                                                                                    \
     npy_intp i;                                                                                           \
-    int before = quiet ? raised_flags() : 0;                                                              \
+    int before = raised();                                                                                \
     for (i = 0; i < dims[0]; i++, x += steps[0], z += steps[1])                                           \
         *(R *)z = at(*(const R *)x);                                                                      \
-    if (quiet)                                                                                            \
-        put_back_flags(before);                                                                           \
+    drop(before, args[1], steps[1], dims[0]);                                                             \
 }
 
-#define BINARY_LOOP(name, R, at, quiet)                                                                   \
+#define BINARY_LOOP(name, R, at, raised, drop)                                                            \
 LEVELS static void name(char **args, npy_intp const *dims, npy_intp const *steps, void *Py_UNUSED(data))  \
 {                                                                                                         \
     const npy_intp n = dims[0], sx = steps[0], sy = steps[1], sz = steps[2], size = sizeof(R);            \
@@ -228,8 +91,8 @@ LEVELS static void name(char **args, npy_intp const *dims, npy_intp const *steps
     const R *xs = (const R *)x, *ys = (const R *)y;                                                       \
     R *zs = (R *)z;                                                                                       \
     npy_intp i;                                                                                           \
-    int before = quiet ? raised_flags() : 0;                                                              \
-    int packed = sz == size && is_independent(x, sx, z, sz, n, size) && is_independent(y, sy, z, sz, n, size); \
+    int before = raised();                                                                                \
+    int packed = sz == size && is_independent(x, sx, z, sz, n, size) && is_independent(y, sy, z, sz, n, size);\
     if (packed && sx == size && sy == size) {                                                             \
         INDEPENDENT                                                                                       \
         for (i = 0; i < n; i++)                                                                           \
@@ -250,11 +113,10 @@ LEVELS static void name(char **args, npy_intp const *dims, npy_intp const *steps
     else                                                                                                  \
         for (i = 0; i < n; i++, x += sx, y += sy, z += sz)                                                \
             *(R *)z = at(*(const R *)x, *(const R *)y);                                                   \
-    if (quiet)                                                                                            \
-        put_back_flags(before);                                                                           \
+    drop(before, args[2], sz, n);                                                                         \
 }
 
-/* The same where `at` is costly: one loop for all strides. */
+/* The same where `at` is costly, and its flags are right: one loop for all strides. */
 #define PLAIN_BINARY_LOOP(name, R, at)                                                                    \
 static void name(char **args, npy_intp const *dims, npy_intp const *steps, void *Py_UNUSED(data))         \
 {                                                                                                         \

@@ -40,9 +40,18 @@ static inline C FN(product)(C x, C y)
 static inline C FN(quotient)(C x, C y)
 {
     W a = x.re, b = x.im, c = y.re, d = y.im;
-    int by_re = WIDE(kept)(WIDE(magnitude)(c), c == c) >= WIDE(kept)(WIDE(magnitude)(d), d == d);
+    int by_re = WIDE(kept)(WM(fabs)(c), c == c) >= WIDE(kept)(WM(fabs)(d), d == d);
     W larger = WIDE(chosen)(by_re, c, d), smaller = WIDE(chosen)(by_re, d, c);
     W u = WIDE(chosen)(by_re, a, b), v = WIDE(chosen)(by_re, b, a);
     W ratio = smaller / larger, scale = larger + smaller * ratio, im = (v - u * ratio) / scale;
     return FN(of_parts)((R)((u + v * ratio) / scale), (R)WIDE(chosen)(by_re, im, -im));
+}
+
+/* drop_unmarked of kernels_flags.h, for both parts. */
+static inline void FN(drop_unmarked)(int before, const char *z, npy_intp step, npy_intp n)
+{
+    int flags = PART(raised_flags)() & ~before;
+    if (flags)
+        PART(drop_flags)(PART(cgrad_unmarked_flags)(flags, z, step, n)
+                         & PART(cgrad_unmarked_flags)(flags, z + sizeof(R), step, n));
 }

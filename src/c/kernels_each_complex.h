@@ -6,6 +6,7 @@
  *   PART(f)  a name for R: f_f, f_d, f_g
  *   WIDE(f)  a name for W
  *   M(f)     the C library's function for R: expf, exp, expl
+ *   WM(f)    the C library's function for W
  *   LEVELS   CLONES, or nothing for long double, which no CPU level makes faster
  */
 #define C complex_F
@@ -15,6 +16,7 @@
 #define PART(name) name##_f
 #define WIDE(name) name##_d
 #define M(name) name##f
+#define WM(name) name
 #define LEVELS CLONES
 #include TEMPLATE
 #undef C
@@ -24,6 +26,7 @@
 #undef PART
 #undef WIDE
 #undef M
+#undef WM
 #undef LEVELS
 
 #define C complex_D
@@ -33,6 +36,7 @@
 #define PART(name) name##_d
 #define WIDE(name) name##_d
 #define M(name) name
+#define WM(name) name
 #define LEVELS CLONES
 #include TEMPLATE
 #undef C
@@ -42,6 +46,7 @@
 #undef PART
 #undef WIDE
 #undef M
+#undef WM
 #undef LEVELS
 
 #define C complex_G
@@ -51,6 +56,7 @@
 #define PART(name) name##_g
 #define WIDE(name) name##_g
 #define M(name) name##l
+#define WM(name) name##l
 #define LEVELS
 #include TEMPLATE
 #undef C
@@ -60,4 +66,5 @@
 #undef PART
 #undef WIDE
 #undef M
+#undef WM
 #undef LEVELS

@@ -8,23 +8,21 @@
 /* Negative unless the larger of |x| and |y| is so far from 0 and from inf that its square is a normal number. */
 static inline int32_t ordinary_f(float x, float y)
 {
-    int32_t x_bits = magnitude_bits_f32(x), y_bits = magnitude_bits_f32(y), larger = x_bits > y_bits ? x_bits : y_bits;
-    return (bits_f32(1e15f) - larger) | (larger - bits_f32(1e-15f));
+    int32_t x_bits = magnitude_bits_f(x), y_bits = magnitude_bits_f(y), larger = x_bits > y_bits ? x_bits : y_bits;
+    return (bits_f(1e15f) - larger) | (larger - bits_f(1e-15f));
 }
 
 static inline int64_t ordinary_d(double x, double y)
 {
-    int64_t x_bits = magnitude_bits_f64(x), y_bits = magnitude_bits_f64(y), larger = x_bits > y_bits ? x_bits : y_bits;
-    return (bits_f64(1e140) - larger) | (larger - bits_f64(1e-140));
+    int64_t x_bits = magnitude_bits_d(x), y_bits = magnitude_bits_d(y), larger = x_bits > y_bits ? x_bits : y_bits;
+    return (bits_d(1e140) - larger) | (larger - bits_d(1e-140));
 }
 
 /* Blocks of ordinary numbers are one vector loop. It is no news that a square far below the other underflows. */
-#define ALL_BUT_UNDERFLOW (WARNING_FLAGS & ~FE_UNDERFLOW)
-
 #define DEFINE_PACKED(name, R, I, ordinary, ratio)                                                        \
 CLONES static void name(const R *const *inputs, R *out, size_t n, void *Py_UNUSED(data))                  \
 {                                                                                                         \
-    int before = raised_flags();                                                                          \
+    int before = raised_flags_d();                                                                        \
     size_t start, i;                                                                                      \
     for (start = 0; start < n; start += BLOCK) {                                                          \
         const R *a = inputs[0] + start, *x = inputs[1] + start, *y = inputs[2] + start;                   \
@@ -43,7 +41,7 @@ CLONES static void name(const R *const *inputs, R *out, size_t n, void *Py_UNUSE
                 z[i] = ordinary(x[i], y[i]) >= 0 ? a[i] / (x[i] * x[i] + y[i] * y[i])                     \
                                                  : ratio(a[i], x[i], y[i]);                               \
     }                                                                                                     \
-    put_back_flags(before | ALL_BUT_UNDERFLOW);                                                           \
+    drop_flags_d(raised_flags_d() & ~before & FE_UNDERFLOW);                                              \
 }
 
 DEFINE_PACKED(packed_over_hypot2_f, npy_float, int32_t, ordinary_f, ratio_f)

@@ -40,7 +40,7 @@ LEVELS static int FN(one_cheap_exponent)(const R *x, R y, R *z, npy_intp n)
  * depends on x, so that 0**-1 is kept away. Flags are put back as comparisons with NaN raise one. Returns whether there are divisors. */
 LEVELS static int FN(prepare_slope_x)(const R *x, const R *y, R *base, R *exponent, R *divisor, size_t n)
 {
-    int before = raised_flags();
+    int before = FN(raised_flags)();
     R divisors = 0;
     size_t i;
     for (i = 0; i < n; i++) {
@@ -51,7 +51,7 @@ LEVELS static int FN(prepare_slope_x)(const R *x, const R *y, R *base, R *expone
         divisor[i] = divide ? base[i] : 1;
         divisors = divide ? 1 : divisors;
     }
-    put_back_flags(before);
+    FN(drop_flags)(FN(raised_flags)() & ~before);
     return divisors != 0;
 }
 
@@ -103,11 +103,11 @@ static void FN(power_slope_x)(char **args, npy_intp const *dims, npy_intp const 
 /* log(x) z, for z = x**y. z is 0 at 0**y and at inf**-y, y > 0, and stays so for exponents nearby. */
 LEVELS static void FN(prepare_slope_y)(const R *x, const R *z, R *base, size_t n)
 {
-    int before = raised_flags();
+    int before = FN(raised_flags)();
     size_t i;
     for (i = 0; i < n; i++)
         base[i] = (z[i] == 0) & ((x[i] == 0) | (x[i] == (R)INFINITY)) ? 1 : x[i];
-    put_back_flags(before);
+    FN(drop_flags)(FN(raised_flags)() & ~before);
 }
 
 LEVELS static void FN(finish_slope_y)(const R *z, const R *logarithm, R *slope, size_t n)

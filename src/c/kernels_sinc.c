@@ -12,19 +12,19 @@
 #define PI 3.14159265358979323846264338327950288L
 
 /* The first term left out is 2^-60 of the sum at u = 1/4 with the terms for double, 2^-73 with all. */
-#define A0 -3.28986813369645287294L
+#define A0 (-3.28986813369645287294L)
 #define A1 3.24696970113341457455L
-#define A2 -1.14451094473250528218L
+#define A2 (-1.14451094473250528218L)
 #define A3 0.209182782541238404037L
-#define A4 -0.0234608103545582363751L
+#define A4 (-0.0234608103545582363751L)
 #define A5 0.00178114551637285204422L
-#define A6 -0.0000976622312631893266435L
+#define A6 (-0.0000976622312631893266435L)
 #define A7 0.00000404994784661924424216L
-#define A8 -1.31484812799919946348e-7L
+#define A8 (-1.31484812799919946348e-7L)
 #define A9 3.43307694996428660368e-9L
-#define A10 -7.3658937770969467111e-11L
+#define A10 (-7.3658937770969467111e-11L)
 #define A11 1.3217901389162317156e-12L
-#define A12 -2.01320150808088815614e-14L
+#define A12 (-2.01320150808088815614e-14L)
 #define DOUBLE_TERMS 11
 #define TERMS 13
 static const double slope_series[] = {A0, A1, A2, A3, A4, A5, A6, A7, A8, A9, A10};
@@ -48,13 +48,13 @@ static inline void sincospi(double x, double *sine, double *cosine)
     double shifted = 2.0 * x + ROUNDER, halves = shifted - ROUNDER, rest = (double)PI * (x - 0.5 * halves);
     *sine = reduced_sin(rest, 0.0);
     *cosine = reduced_cos(rest, 0.0);
-    place(sine, cosine, bits_f64(shifted));
+    place(sine, cosine, bits_d(shifted));
 }
 
 /* `reduced` is x, less a multiple of 2 if need be. */
 static inline double slope_at(double x, double reduced)
 {
-    int near = magnitude_bits_f64(x) <= bits_f64(0.5);
+    int near = magnitude_bits_d(x) <= bits_d(0.5);
     double divisor = near ? 1.0 : x, s, c, slope;
     sincospi(reduced, &s, &c);
     slope = (c - s / ((double)PI * divisor)) / divisor;
@@ -63,16 +63,17 @@ static inline double slope_at(double x, double reduced)
 
 static inline double curvature_at(double x, double reduced)
 {
-    int near = magnitude_bits_f64(x) <= bits_f64(0.5);
+    int near = magnitude_bits_d(x) <= bits_d(0.5);
     double divisor = near ? 1.0 : x, s, c, slope;
     sincospi(reduced, &s, &c);
     slope = (c - s / ((double)PI * divisor)) / divisor;
     return near ? power_series(curvature_series, x * x) : (-(double)PI * s - 2.0 * slope) / divisor;
 }
 
-#define DEFINE_PACKED(name, R, all_within, at)                                                            \
+#define DEFINE_PACKED(name, R, all_within, at, drop)                                                      \
 CLONES static void name(const R *const *inputs, R *out, size_t n, void *Py_UNUSED(data))                  \
 {                                                                                                         \
+    int before = raised_flags_d();                                                                        \
     size_t start, i;                                                                                      \
     for (start = 0; start < n; start += BLOCK) {                                                          \
         const R *x = inputs[0] + start;                                                                   \
@@ -87,12 +88,13 @@ CLONES static void name(const R *const *inputs, R *out, size_t n, void *Py_UNUSE
             for (i = 0; i < m; i++)                                                                       \
                 z[i] = (R)at(x[i], fmod(x[i], 2.0));                                                      \
     }                                                                                                     \
+    drop(before, (const char *)out, sizeof(R), (npy_intp)n);                                              \
 }
 
-DEFINE_PACKED(packed_slope_f, npy_float, all_within_f32, slope_at)
-DEFINE_PACKED(packed_slope_d, npy_double, all_within_f64, slope_at)
-DEFINE_PACKED(packed_curvature_f, npy_float, all_within_f32, curvature_at)
-DEFINE_PACKED(packed_curvature_d, npy_double, all_within_f64, curvature_at)
+DEFINE_PACKED(packed_slope_f, npy_float, all_within_f, slope_at, drop_unmarked_f)
+DEFINE_PACKED(packed_slope_d, npy_double, all_within_d, slope_at, drop_unmarked_d)
+DEFINE_PACKED(packed_curvature_f, npy_float, all_within_f, curvature_at, drop_unmarked_f)
+DEFINE_PACKED(packed_curvature_d, npy_double, all_within_d, curvature_at, drop_unmarked_d)
 
 static inline void sincospi_g(npy_longdouble x, npy_longdouble *s, npy_longdouble *c)
 {
@@ -135,9 +137,9 @@ static inline npy_longdouble curvature_at_g(npy_longdouble x)
 
 PACKED_LOOP(sinc_slope_f, cgrad_run_f, packed_slope_f, 1)
 PACKED_LOOP(sinc_slope_d, cgrad_run_d, packed_slope_d, 1)
-UNARY_LOOP(sinc_slope_g, npy_longdouble, slope_at_g, 0)
+UNARY_LOOP(sinc_slope_g, npy_longdouble, slope_at_g, raised_flags_g, drop_unmarked_g)
 PACKED_LOOP(sinc_curvature_f, cgrad_run_f, packed_curvature_f, 1)
 PACKED_LOOP(sinc_curvature_d, cgrad_run_d, packed_curvature_d, 1)
-UNARY_LOOP(sinc_curvature_g, npy_longdouble, curvature_at_g, 0)
+UNARY_LOOP(sinc_curvature_g, npy_longdouble, curvature_at_g, raised_flags_g, drop_unmarked_g)
 REAL_KERNEL(sinc_slope, 1, REAL_TYPES2)
 REAL_KERNEL(sinc_curvature, 1, REAL_TYPES2)

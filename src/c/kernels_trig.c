@@ -22,7 +22,7 @@
 #define HALF_PI_B_F32 6.077100506506192e-11
 #define LARGEST_F32 1e6f
 
-static inline void sincos_at_f64(double x, double *sine, double *cosine)
+static inline void sincos_at_d(double x, double *sine, double *cosine)
 {
     double shifted = x * TWO_OVER_PI + ROUNDER, k = shifted - ROUNDER;
     /* x - k A is exact. The rounding error of the next difference is kept, and k C is far below it. */
@@ -31,10 +31,10 @@ static inline void sincos_at_f64(double x, double *sine, double *cosine)
     double hi = difference + rest, lo = (difference - hi) + rest;
     *sine = reduced_sin(hi, lo);
     *cosine = reduced_cos(hi, lo);
-    place(sine, cosine, bits_f64(shifted));
+    place(sine, cosine, bits_d(shifted));
 }
 
-static inline void sincos_at_f32(float x, float *sine, float *cosine)
+static inline void sincos_at_f(float x, float *sine, float *cosine)
 {
     double shifted = x * TWO_OVER_PI + ROUNDER, k = shifted - ROUNDER;
     double r = (x - k * HALF_PI_A_F32) - k * HALF_PI_B_F32, u = r * r;
@@ -42,7 +42,7 @@ static inline void sincos_at_f32(float x, float *sine, float *cosine)
                + u * (-0.0001983931148516851 + u * 2.718114115753675e-06)));
     double c = 1.0 + u * (-0.49999999694225133 + u * (0.041666620328767362
                + u * (-0.0013886680750897344 + u * 2.4383482799974384e-05)));
-    place(&s, &c, bits_f64(shifted));
+    place(&s, &c, bits_d(shifted));
     *sine = (float)s;
     *cosine = (float)c;
 }
@@ -98,9 +98,9 @@ CLONES void sincos_name(const R *x, R *s, R *c, size_t n)                       
     loop(x, s, c, n, 1, 1);                                                                               \
 }
 
-DEFINE_TRIG(cgrad_sin_f32, cgrad_cos_f32, cgrad_sincos_f32, trig_loop_f32, float, sincos_at_f32, all_within_f32,
+DEFINE_TRIG(cgrad_sin_f32, cgrad_cos_f32, cgrad_sincos_f32, trig_loop_f, float, sincos_at_f, all_within_f,
             LARGEST_F32, sinf, cosf)
-DEFINE_TRIG(cgrad_sin_f64, cgrad_cos_f64, cgrad_sincos_f64, trig_loop_f64, double, sincos_at_f64, all_within_f64,
+DEFINE_TRIG(cgrad_sin_f64, cgrad_cos_f64, cgrad_sincos_f64, trig_loop_d, double, sincos_at_d, all_within_d,
             LARGEST_F64, sin, cos)
 
 static void packed_sin_f(const float *const *inputs, float *output, size_t n, void *Py_UNUSED(data))

@@ -11,10 +11,10 @@
  * in two of the four. */
 static inline void place(double *sine, double *cosine, int64_t quadrant)
 {
-    uint64_t s = (uint64_t)bits_f64(*sine), c = (uint64_t)bits_f64(*cosine);
+    uint64_t s = (uint64_t)bits_d(*sine), c = (uint64_t)bits_d(*cosine);
     uint64_t swap = (s ^ c) & (uint64_t)-(quadrant & 1);
-    *sine = from_bits_f64(s ^ swap ^ (uint64_t)(quadrant & 2) << 62);
-    *cosine = from_bits_f64(c ^ swap ^ (uint64_t)((quadrant + 1) & 2) << 62);
+    *sine = from_bits_d(s ^ swap ^ (uint64_t)(quadrant & 2) << 62);
+    *cosine = from_bits_d(c ^ swap ^ (uint64_t)((quadrant + 1) & 2) << 62);
 }
 
 /* sin and cos of hi + lo in [-pi/4, pi/4]. lo is the rounding error of hi, so its square is nothing. The

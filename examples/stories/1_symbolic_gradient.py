@@ -1,0 +1,23 @@
+"""The gradient of sin(a) @ b as a graph: every recorded operation, of the function and of its gradient.
+
+Operations that belong to a gradient are named after the operation they differentiate, e.g. gradients/sin_grad/cos.
+"""
+import numpy as np
+
+import cgrad
+
+a = cgrad.Variable([[1.0, 3.0], [2.0, 6.0]], name="a")
+b = cgrad.Variable([[1.0], [2.0]], name="b")
+
+with cgrad.GradientTape() as tape:
+    f = np.sin(a) @ b
+    df_da, df_db = cgrad.gradients(f, [a, b])
+
+print(f"{'name':<32}{'computed as':<52}{'shape':<8}dtype")
+for operation in tape.operations():
+    computed = f"{operation.op}({', '.join(operation.inputs)})"
+    print(f"{operation.name:<32}{computed:<52}{str(operation.shape):<8}{operation.dtype}")
+
+print("\nf =", f.value, sep="\n")
+print("\nd sum(f) / da =", df_da.value, sep="\n")
+print("\nd sum(f) / db =", df_db.value, sep="\n")
