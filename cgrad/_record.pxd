@@ -1,5 +1,7 @@
 # Recording. Uses cgrad._tape and cgrad._loops.
 cimport numpy as cnp
+from cpython.float cimport PyFloat_Check, PyFloat_CheckExact
+from cpython.long cimport PyLong_CheckExact
 from cpython.object cimport PyObject
 from cgrad._tape cimport Node, Op, Tape
 
@@ -32,14 +34,28 @@ cdef PyTypeObject *array_type
 cdef retake_t retake
 
 cdef Traced new_array()
-cdef bint is_array(object x) noexcept
-cdef bint foreign(object x) noexcept
-cdef bint is_weak(object x) noexcept
+cdef bint has_protocol(object x) noexcept
+
+cdef inline bint is_array(object x) noexcept:
+    """Whether x is a tracked array: the class is final, so its type alone says so."""
+    return Py_TYPE(x) == array_type
+
+cdef inline bint foreign(object x) noexcept:
+    """A type that has NumPy's protocol itself (a Variable, say) and must be asked first."""
+    if Py_TYPE(x) == array_type or PyFloat_Check(x) or PyLong_CheckExact(x) or cnp.PyArray_CheckExact(x):
+        return False
+    return has_protocol(x)
+
+cdef inline bint is_weak(object x) noexcept:
+    """A Python number, or a tracked one: it takes the dtype of what it meets."""
+    return (<Traced> x).weak if Py_TYPE(x) == array_type else PyFloat_CheckExact(x) or PyLong_CheckExact(x)
+
 cdef int settle(Traced a) except -1
 cdef object value_of(Traced a)
 cdef object plain(object x)
 cdef Traced wrap(Tape tape, object value, int node, bint scalar)
 cdef Traced new_number(Tape tape, double value, int node)
+cpdef Traced leaf(Tape tape, object value, object parent=*)
 cdef Tape common_tape(Tape tape, Traced a)
 cdef int link(Tape tape, Node *node, int like, cnp.ndarray z) except -1
 cpdef object record(Op op, object value, tuple inputs, dict params=*, Traced view_of=*)

@@ -111,6 +111,14 @@ class Variable(NDArrayOperatorsMixin):
             self._array = new
         return self._value if self._array is None else self._array
 
+    def __cgrad_leaf__(self, tape):
+        """Number of the node that it came from on the innermost window that watches it; -1 where none does."""
+        self.__cgrad_array__()
+        for window in reversed(tape.windows):
+            if id(self) in window._variables:
+                return window._variables[id(self)][1]
+        return -1
+
     # -- assignment
     def assign(self, value):
         """Take a new value of the same shape; recorded by every open tape. Returns the Variable."""

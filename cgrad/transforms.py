@@ -16,17 +16,14 @@ from ._tape import TapeError
 __all__ = ["elementwise_grad", "grad", "gradients", "jacobian", "stop_gradient", "value_and_grad", "vjp"]
 
 
-def _argnums(where, argnums, args):
-    """argnums as a tuple of positions, and whether it was one number."""
+def _positions(where, argnums):
+    """argnums as a tuple, and whether it was one number; positions are checked against the arguments of each call."""
     single = not isinstance(argnums, (tuple, list))
     numbers = (argnums,) if single else tuple(argnums)
     for n in numbers:
         if not isinstance(n, (int, np.integer)):
             raise TypeError(f"{where}: argnums is {argnums!r}; expected an integer or a tuple of integers")
-        if not -len(args) <= n < len(args):
-            raise ValueError(f"{where}: argnums {n} is out of range: the function was called with {len(args)} positional "
-                             f"argument{'s' if len(args) != 1 else ''}; pass the differentiated arguments by position")
-    return tuple(n % len(args) for n in numbers), single
+    return tuple(int(n) for n in numbers), single
 
 
 def _check_callable(where, fun):
@@ -73,10 +70,10 @@ def value_and_grad(fun, argnums=0, has_aux=False, holomorphic=False):
 
 def _value_and_grad(where, fun, argnums, has_aux, holomorphic):
     _check_callable(where, fun)
+    numbers, single = _positions(where, argnums)
 
     @functools.wraps(fun, updated=())
     def differentiated(*args, **kwargs):
-        numbers, single = _argnums(where, argnums, args)
         trace = Trace(where, fun, args, kwargs, numbers, has_aux)
         value, aux = trace.out, trace.aux
         gradient = scalar_gradient(where, trace, holomorphic)
@@ -203,10 +200,10 @@ def jacobian(fun, argnums=0, as_matrix=False, chunk=None):
      [0. 8.]]
     """
     _check_callable("jacobian", fun)
+    numbers, single = _positions("jacobian", argnums)
 
     @functools.wraps(fun, updated=())
     def differentiated(*args, **kwargs):
-        numbers, single = _argnums("jacobian", argnums, args)
         trace = Trace("jacobian", fun, args, kwargs, numbers, False)
         outs, rebuild = tree.flatten(trace.out)
         targets = [output_of("jacobian", o) for o in outs]
@@ -280,12 +277,12 @@ def elementwise_grad(fun, argnums=0, check=True):
     array([2., 4.])
     """
     _check_callable("elementwise_grad", fun)
+    numbers, single = _positions("elementwise_grad", argnums)
+    if not single:
+        raise TypeError(f"elementwise_grad: argnums is {argnums!r}; expected one integer")
 
     @functools.wraps(fun, updated=())
     def differentiated(*args, **kwargs):
-        numbers, single = _argnums("elementwise_grad", argnums, args)
-        if not single:
-            raise TypeError(f"elementwise_grad: argnums is {argnums!r}; expected one integer")
         trace = Trace("elementwise_grad", fun, args, kwargs, numbers, False)
         if len(trace.leaves) != 1:
             raise TypeError(f"elementwise_grad: argument {numbers[0]} is a container; expected one array")
@@ -330,9 +327,9 @@ def gradients(ys, xs, grad_ys=None, unconnected_gradients="none"):
 
     Parameters
     ----------
-    ys : Array or list of Arrays
+    ys : Array, Variable, or list of them
         Values computed from `xs`.
-    xs : Array or list of Arrays
+    xs : Array, Variable, or list of them
         Tracked values.
     grad_ys : array or list of arrays, optional
         Seeds, one for each of `ys`, of its shape; ones by default.
@@ -365,6 +362,8 @@ def gradients(ys, xs, grad_ys=None, unconnected_gradients="none"):
         raise ValueError(f"gradients: got {len(seeds)} grad_ys for {len(ys)} ys; expected one for each")
     nodes, sources = [], []
     for y, s in zip(ys, seeds):
+        if hasattr(type(y), "__cgrad_array__"):
+            y = y.__cgrad_array__()
         if type(y) is not Array:
             raise TypeError(f"gradients: a y is {type(y).__name__}; expected a tracked value computed from xs")
         if s is None:
@@ -373,9 +372,14 @@ def gradients(ys, xs, grad_ys=None, unconnected_gradients="none"):
         if y.node_number >= 0:
             nodes.append((y.node_number, s))
     for x in xs:
-        if type(x) is not Array or x.node_number < 0:
-            raise TypeError(f"gradients: an x is {type(x).__name__} without a node; expected a tracked value")
-        sources.append(x.node_number)
-    found = reverse(tape, [n for n, _ in nodes], [s for _, s in nodes], sources, recorded=True)
-    found = [unconnected(g, x.shape, x.dtype, unconnected_gradients) for g, x in zip(found, xs)]
+        if hasattr(type(x), "__cgrad_leaf__"):
+            sources.append(x.__cgrad_leaf__(tape))
+        elif type(x) is Array and x.node_number >= 0:
+            sources.append(x.node_number)
+        else:
+            raise TypeError(f"gradients: an x is a {'constant' if type(x) is Array else type(x).__name__}; expected a tracked "
+                            "value or a Variable")
+    found = iter(reverse(tape, [n for n, _ in nodes], [s for _, s in nodes], [n for n in sources if n >= 0], recorded=True))
+    found = [unconnected(next(found) if n >= 0 else None, x.shape, x.dtype, unconnected_gradients)
+             for n, x in zip(sources, xs)]
     return found[0] if single else found

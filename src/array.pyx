@@ -16,7 +16,7 @@ from cgrad._tape cimport Op
 import numpy as np
 
 from cgrad._parts import copy_of
-from cgrad._record import FUNCTIONS, METHODS, PROPERTIES, SETTERS, UFUNC_METHODS, UFUNCS, bind_array
+from cgrad._record import FUNCTIONS, SETTERS, UFUNC_METHODS, UFUNCS, bind_array
 
 cnp.import_array()
 
@@ -24,8 +24,6 @@ cdef object np_ndarray = np.ndarray
 cdef cnp.dtype FLOAT64 = np.dtype(np.float64)
 cdef dict _ufuncs = UFUNCS
 cdef dict _functions = FUNCTIONS
-cdef dict _methods = METHODS
-cdef dict _properties = PROPERTIES
 
 cdef str LOST = ("{what} of a tracked array would lose the gradient. {instead} "
                  "Use x.value for the plain value, or cgrad.stop_gradient(x) for a constant.")
@@ -215,12 +213,6 @@ cdef class Array(Traced):
         return handler(*args, **kwargs)
 
     def __getattr__(self, str name):
-        handler = _methods.get(name)
-        if handler is not None:
-            return Method(handler, self)
-        handler = _properties.get(name)
-        if handler is not None:
-            return handler(self)
         raise AttributeError(f"cgrad.Array has no attribute {name!r}"
                              + ("; it is one of ndarray's that cgrad does not have: use x.value" if
                                 hasattr(np_ndarray, name) and not name.startswith("__") else ""))
@@ -418,18 +410,11 @@ cdef int put_array_ufunc() except -1:
 
 put_array_ufunc()
 
-@cython.final
-@cython.no_gc
-cdef class Method:
-    """An ndarray method of an Array, before it is called."""
-    cdef object function
-    cdef Traced owner
-
-    def __cinit__(self, function, Traced owner):
-        self.function, self.owner = function, owner
-
-    def __call__(self, *args, **kwargs):
-        return self.function(self.owner, *args, **kwargs)
+def attach(str name, attribute):
+    """Give Array a method (a Python function) or an attribute (a property); lookups find it as quickly as one written here."""
+    cdef PyTypeObject *kind = <PyTypeObject *> Array
+    (<dict> kind.tp_dict)[name] = attribute
+    PyType_Modified(kind)
 
 
 def apply(Op op, *inputs):

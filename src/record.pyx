@@ -54,16 +54,8 @@ cdef Traced new_array():
     return array_type.tp_new(array_type, NOTHING, NULL)
 
 
-cdef bint is_array(object x) noexcept:
-    """Whether x is a tracked array: the class is final, so its type alone says so."""
-    return Py_TYPE(x) == array_type
-
-
-cdef bint foreign(object x) noexcept:
-    """A type that has NumPy's protocol itself (a Variable, say) and must be asked first."""
-    if is_array(x) or PyFloat_Check(x) or PyLong_CheckExact(x) or isinstance(x, (np_ndarray, np_generic)):
-        return False
-    return hasattr(type(x), "__array_ufunc__")
+cdef bint has_protocol(object x) noexcept:
+    return not isinstance(x, (np_ndarray, np_generic)) and hasattr(type(x), "__array_ufunc__")
 
 
 # ------------------------------------------------------------------------------------------------ making Arrays
@@ -165,7 +157,7 @@ cdef inline object kept_operand(Tape tape, object operand):
         return PyFloat_FromDouble((<Traced> operand).num) if (<Traced> operand).number else (<Traced> operand).val
     if isinstance(operand, np_ndarray):
         return tape.guard(operand)
-    return operand
+    return np.array(operand) if isinstance(operand, (list, tuple)) else operand
 
 
 # ------------------------------------------------------------------------------------------------ elementwise ops
@@ -283,11 +275,6 @@ cdef inline bint number_of(object b, double *out) noexcept:
         out[0] = PyFloat_AS_DOUBLE(b)
         return True
     return False
-
-
-cdef bint is_weak(object x) noexcept:
-    """A Python number, or a tracked one: it takes the dtype of what it meets."""
-    return (<Traced> x).weak if is_array(x) else PyFloat_CheckExact(x) or PyLong_CheckExact(x)
 
 
 cdef inline bint same_shape(cnp.ndarray x, cnp.ndarray y) noexcept:
@@ -532,12 +519,12 @@ def constant_here(value):
     return value if tape is None else wrap(<Tape> tape, value, -1, False)
 
 
-def leaf(Tape tape, value, parent=None):
+cpdef Traced leaf(Tape tape, object value, object parent=None):
     """A fresh node for a value that is to be differentiated by; `parent` is the Array that it is a copy of, if any."""
     cdef Node *node
     cdef Traced p, made
-    cdef bint scalar = not isinstance(value, np_ndarray)
-    cdef cnp.ndarray z = np.asarray(value)
+    cdef bint scalar = not isinstance(value, cnp.ndarray)
+    cdef cnp.ndarray z = np.asarray(value) if scalar else value
     tape.check_thread()
     node = tape.push(LEAF_OP)
     node.nin = 0

@@ -8,7 +8,7 @@ Uses `cgrad._tape`, `cgrad._program`, `cgrad._array`; used by the transforms and
 cimport cgrad._sweep
 cimport cython
 cimport numpy as cnp
-from cpython.float cimport PyFloat_AS_DOUBLE, PyFloat_Check, PyFloat_FromDouble
+from cpython.float cimport PyFloat_AS_DOUBLE, PyFloat_Check, PyFloat_CheckExact, PyFloat_FromDouble
 from cpython.long cimport PyLong_AsDouble, PyLong_AsSsize_t, PyLong_CheckExact
 from cpython.object cimport PyObject, PyObject_GetItem, PyObject_SetItem
 from cpython.ref cimport Py_INCREF, Py_XDECREF
@@ -544,7 +544,8 @@ cdef class Sweep:
         if self.recorded:
             g = copy_of(self.take(i))
             if value:
-                self.add(node.in1, self.read_part(g, index, node.kept & FANCY, node), op)
+                # no view of g, whose part is zeroed next
+                self.add(node.in1, copy_of(self.read_part(g, index, node.kept & FANCY, node)), op)
             if base:
                 if node.kept & FANCY and self.n_lead:
                     g[(Ellipsis, *np.nonzero(touched(self.shape_of(node), index)))] = 0
@@ -584,14 +585,17 @@ cdef class Sweep:
 
     cdef object read_part(self, object g, object index, bint fancy, Node *node):
         """g[index] as the adjoint of the values written there; of repeated places only the last write counts."""
+        cdef int dropped
         if not fancy:
-            return g[leading(index, self.n_lead)]
-        if self.n_lead:
-            part = read_rows(g, index, self.n_lead)
+            part = g[leading(index, self.n_lead)]
         else:
-            part = g[index]
-        last = last_writes(self.shape_of(node), index)
-        return part if last is None else FUNCTIONS[np.where](last, part, 0)
+            part = read_rows(g, index, self.n_lead) if self.n_lead else g[index]
+            last = last_writes(self.shape_of(node), index)
+            if last is not None:
+                part = FUNCTIONS[np.where](last, part, 0)
+        # NumPy drops axes of length 1 in front of a value that has too many
+        dropped = self.tape.nodes[node.in1].ndim + self.n_lead - part.ndim
+        return part if dropped <= 0 else part.reshape(self.lead + (1,) * dropped + part.shape[self.n_lead:])
 
     # -------------------------------------------------------------------------------- everything else
     cdef int structural(self, Py_ssize_t i, Node *node, Op op) except -1:
@@ -629,7 +633,7 @@ cdef class Sweep:
             for k in range(node.nin):
                 source = node.in0 if k == 0 else node.in1
                 if node.kept & (KEEP_X if k == 0 else KEEP_Y):
-                    inputs.append(self.kept(i, KEEP_X if k == 0 else KEEP_Y))
+                    inputs.append(with_shape(self.kept(i, KEEP_X if k == 0 else KEEP_Y)))
                 else:
                     inputs.append(self.spec(&self.tape.nodes[source]) if source >= 0 else None)
             return inputs
@@ -641,7 +645,7 @@ cdef class Sweep:
         for k in range(node.nin):
             source = self.tape.links[node.links + k]
             if values is not None:
-                inputs.append(self.as_recorded(values[k], source))
+                inputs.append(with_shape(self.as_recorded(values[k], source)))
             else:
                 inputs.append(self.spec(&self.tape.nodes[source]) if source >= 0 else None)
         return inputs
@@ -690,6 +694,11 @@ cdef class Sweep:
             return 0
         self.take(i)
         return 0
+
+
+cdef inline object with_shape(object value):
+    """0-d values are kept as Python floats; structural rules ask for shape and dtype."""
+    return np_float64(value) if PyFloat_CheckExact(value) else value
 
 
 # ------------------------------------------------------------------------------------------------ partials outside of programs

@@ -37,7 +37,7 @@ KINDS = {"leaf": LEAF, "elementwise": ELEMENTWISE, "structural": STRUCTURAL, "ge
 CODES = {np.add: 1, np.subtract: 2, np.multiply: 3, np.divide: 4, np.negative: 5, np.square: 6}
 
 # Captured ndarrays up to this many bytes are copied; larger ones are made read-only while the tape lives.
-GUARD_COPY_BYTES = 1 << 14
+cdef Py_ssize_t GUARD_COPY_BYTES = 1 << 14
 
 
 class TapeError(RuntimeError):
@@ -251,10 +251,10 @@ cdef class Tape:
         Small arrays are copied. Large ones are made read-only until the tape goes, so that a change is refused instead of
         changing the gradient.
         """
-        if not isinstance(value, np.ndarray):
+        if not isinstance(value, cnp.ndarray):
             return value
-        if value.nbytes <= GUARD_COPY_BYTES:
-            return value.copy(order="K")
+        if cnp.PyArray_NBYTES(value) <= GUARD_COPY_BYTES:
+            return cnp.PyArray_NewCopy(value, cnp.NPY_KEEPORDER)
         base = value
         while isinstance(base, np.ndarray):
             if base.flags.writeable or id(base) in LOCKS:

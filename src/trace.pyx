@@ -7,13 +7,12 @@ cimport cython
 cimport numpy as cnp
 from cpython.float cimport PyFloat_CheckExact
 
-from cgrad._record cimport Traced, is_array, settle, value_of
+from cgrad._record cimport Traced, is_array, leaf, settle, value_of
 from cgrad._tape cimport Tape, current_tape
 
 import numpy as np
 
 from cgrad import tree
-from cgrad._record import leaf
 from cgrad._sweep import reverse
 from cgrad._tape import close_tape, open_tape
 
@@ -35,6 +34,9 @@ cpdef object as_leaf(Tape tape, object value, where):
         value = value_of(given)
     if PyFloat_CheckExact(value):
         return leaf(tape, value, parent)
+    if cnp.PyArray_CheckExact(value) and cnp.PyTypeNum_ISFLOAT(cnp.PyArray_TYPE(value)) \
+            and cnp.PyArray_ISNOTSWAPPED(<cnp.ndarray> value):
+        return leaf(tape, tape.guard(value) if parent is None else value, parent)
     kind = value.dtype.kind if isinstance(value, (np_ndarray, np.generic)) else np.asarray(value).dtype.kind
     if kind not in "fc":
         if not isinstance(where, str):
@@ -75,13 +77,19 @@ cdef class Trace:
         cdef Tape tape = open_tape()
         cdef list given = list(args)
         cdef object arg, new
+        cdef Py_ssize_t n, count = len(args)
         self.tape = tape
         try:
             self.nested = tape.recording > 1
             self.start = tape.n
             self.leaves, self.rebuilds, self.numbers = [], [], []
             for n in argnums:
-                arg = given[n]
+                if not -count <= n < count:
+                    raise ValueError(f"{where}: argnums {n} is out of range: the function was called with {count} positional "
+                                     f"argument{'s' if count != 1 else ''}; pass the differentiated arguments by position")
+                if n < 0:
+                    n += count
+                arg = args[n]
                 if isinstance(arg, np_ndarray) or PyFloat_CheckExact(arg) or is_array(arg):
                     new = as_leaf(tape, arg, (where, n, ""))
                     self.leaves.append(new)

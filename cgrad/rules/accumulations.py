@@ -3,11 +3,13 @@
 The adjoint of an accumulation obeys a linear recurrence from its end to its start; see `recurrence`. Axes are recorded as
 negative numbers. Uses the registry and `reductions`.
 """
+from functools import lru_cache
+
 import numpy as np
 
 from cgrad import _kernels as k
 
-from .reductions import exclusive_cumprod, from_end, is_normal, lead_of, out_like
+from .reductions import exclusive_cumprod, from_end, given_only, is_normal, lead_of, out_like
 from .registry import (Array, Sample, constant, deliver, implements, method, plain_value, record, structural, ufunc_method)
 
 
@@ -50,15 +52,18 @@ def recurrence(g, weights):
 
 
 # ---------------------------------------------------------------------------------------------- registering
+@lru_cache(maxsize=4096)
+def accumulation_params(axis, ndim):
+    # a 0-d array counts as one of length 1, as a flattened one does
+    return {"axis": None if axis is None or not ndim else from_end(axis, ndim)[0]}
+
+
 def accumulation(op, compute, default_axis=None):
     """A function with the signature of np.cumsum that records `op`; `compute` is NumPy's function."""
     def accumulate(x, axis=default_axis, dtype=None, out=None):
         v = plain_value(x)
         value = compute(v, axis, dtype, out_like(out))
-        # a 0-d array is taken for one of length 1, as a flattened one is
-        params = {"axis": None if axis is None or not np.ndim(v) else from_end(axis, v.ndim)[0]}
-        if dtype is not None:
-            params["dtype"] = dtype
+        params = accumulation_params(axis, np.ndim(v)) | given_only(dtype=dtype)
         return deliver(record(op, value, (x,), params), out)
     return accumulate
 
@@ -68,11 +73,8 @@ def cumulative(op, function):
     def accumulate(x, /, *, axis=None, dtype=None, out=None, include_initial=False):
         v = plain_value(x)
         value = function(v, axis=axis, dtype=dtype, out=out_like(out), include_initial=include_initial)
-        params = {"axis": from_end(-1 if axis is None else axis, v.ndim)[0] if np.ndim(v) else None,
-                  "include_initial": bool(include_initial)}
-        if dtype is not None:
-            params["dtype"] = dtype
-        return deliver(record(op, value, (x,), params), out)
+        params = accumulation_params(-1 if axis is None else axis, np.ndim(v)) | given_only(dtype=dtype)
+        return deliver(record(op, value, (x,), params | {"include_initial": bool(include_initial)}), out)
     return accumulate
 
 
@@ -198,7 +200,5 @@ def add_reduceat(x, indices, /, axis=0, dtype=None, out=None, **same):
     v = plain_value(x)
     indices = np.array(indices, np.intp)
     value = np.add.reduceat(v, indices, axis, dtype, out_like(out))
-    params = {"indices": indices, "axis": from_end(axis, v.ndim)[0]}
-    if dtype is not None:
-        params["dtype"] = dtype
+    params = {"indices": indices, "axis": from_end(axis, np.ndim(v))[0]} | given_only(dtype=dtype)
     return deliver(record(REDUCEAT, value, (x,), params), out)

@@ -140,7 +140,7 @@ def clip(a, a_min=np._NoValue, a_max=np._NoValue, out=None, *, min=np._NoValue, 
     if low is None and high is None:
         result = +a
     else:
-        result = record(CLIP, value, tuple(np.array(i) if isinstance(i, (list, tuple)) else i for i in (a, low, high)))
+        result = record(CLIP, value, (a, low, high))
     if where is not True:
         result = np.where(where, result, 0 if out is None else out)
     return deliver(result, out)

@@ -8,8 +8,8 @@ import operator
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 
-from .registry import (FUNCTIONS, Inverse, Sample, constant, copy_of, deliver, implements, is_array, method, plain_function, plain_value,
-                       prop, record, structural, tracked)
+from .registry import (Inverse, Sample, constant, copy_of, deliver, implements, is_array, method, plain_function, plain_value, prop,
+                       record, setter, structural, tracked)
 
 
 # ------------------------------------------------------------------------------------------------ created like another array
@@ -35,13 +35,17 @@ def full_like(a, fill_value, dtype=None, order="K", subok=True, shape=None, **de
     given = plain_value(a)
     if not tracked(fill_value):
         return writable(np.full_like(given, plain_value(fill_value), dtype, order, subok, shape, **device), a)
-    filled = np.empty_like(given, dtype, order, subok, shape, **device)
-    if filled.dtype.kind not in "fc":
-        raise TypeError(f"np.full_like: a tracked {fill_value.dtype} fill value in an array of dtype {filled.dtype} would lose its "
+    return filled(np.empty_like(given, dtype, order, subok, shape, **device), fill_value)
+
+
+def filled(blank, fill_value):
+    """The new array `blank`, filled with a tracked value."""
+    if blank.dtype.kind not in "fc":
+        raise TypeError(f"full, full_like: a tracked {fill_value.dtype} fill value in an array of dtype {blank.dtype} would lose its "
                         "gradient; pass a floating dtype, e.g. dtype=float")
-    filled = constant(filled, fill_value)
-    filled[...] = fill_value
-    return filled
+    made = constant(blank, fill_value)
+    made[...] = fill_value
+    return made
 
 
 # ------------------------------------------------------------------------------------------------ copies and casts
@@ -110,17 +114,16 @@ def imag(val):
     return record(IMAG, given.imag, (val,), None, val) if given.dtype.kind == "c" else given.imag
 
 
-# x.real = value and x.imag = value, which Array turns into x[...] = what these give
-FUNCTIONS["real"] = lambda x, value: value + 1j * imag(x) if x.dtype.kind == "c" else value
+@setter("real")
+def set_real(self, value):
+    self[...] = value + 1j * imag(self) if self.dtype.kind == "c" else value
 
 
-def with_imag(x, value):
-    if x.dtype.kind != "c":
+@setter("imag")
+def set_imag(self, value):
+    if self.dtype.kind != "c":
         raise TypeError("array does not have imaginary part to set")
-    return real(x) + 1j * value
-
-
-FUNCTIONS["imag"] = with_imag
+    self[...] = real(self) + 1j * value
 
 
 @implements(np.conjugate)

@@ -141,25 +141,27 @@ def trapezoid(y, x=None, dx=1.0, axis=-1):
 
 # ---------------------------------------------------------------------------------------------- interp
 def segments(x, xp):
-    """Numbers of the two points around each x, and where x is between the first and the last point.
+    """Numbers of the two points around each x, and where x is on the segment between them.
 
-    A point belongs to the segment on its right, the last point to the last segment.
+    A point belongs to the segment on its right, the last point to the last segment; before and after all points is no segment,
+    nor is there one between two points at the same place.
     """
     x, xp = plain_value(x), plain_value(xp)
     low = np.clip(np.searchsorted(xp, x, "right") - 1, 0, max(len(xp) - 2, 0))
-    return low, np.minimum(low + 1, len(xp) - 1), (x >= xp[0]) & (x <= xp[-1])
+    high = np.minimum(low + 1, len(xp) - 1)
+    return low, high, (x >= xp[low]) & (x <= xp[high]) & (xp[low] < xp[high])
 
 
 def interp_slope(x, xp, fp):
     low, high, inside = segments(x, xp)
-    return np.where(inside, k.over_or_zero(fp[high] - fp[low], xp[high] - xp[low]), 0)
+    return np.where(inside, (fp[high] - fp[low]) / np.where(inside, xp[high] - xp[low], 1), 0)
 
 
 def add_to_ends(x, xp, g):
     """The adjoint of the points' ordinates: g goes to the two points around each x, in the shares of linear interpolation."""
     low, high, inside = segments(x, xp)
-    share = k.over_or_zero(x - xp[low], xp[high] - xp[low])
-    share = np.where(inside & (plain_value(x) < plain_value(xp)[high]), share, plain_value(x) >= plain_value(xp)[high])
+    share = (x - xp[low]) / np.where(inside, xp[high] - xp[low], 1)
+    share = np.where(inside, share, plain_value(x) >= plain_value(xp)[high])
     into = blank(g, g.shape[:g.ndim - np.ndim(x)] + xp.shape)
     np.add.at(into, (Ellipsis, low), g * (1 - share))
     np.add.at(into, (Ellipsis, high), g * share)

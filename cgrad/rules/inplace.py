@@ -17,7 +17,9 @@ __all__ = ["cycled"]
 def onto_plain(function, target, *args, **kwargs):
     """`function` on a target that is not tracked."""
     if any(map(tracked, args)):
-        raise TypeError(f"{function.__name__}: the array to write to is a plain {type(target).__name__}, and the tracked values stored "
+        owner = getattr(function, "__self__", None)
+        name = f"{owner.__name__}.{function.__name__}" if isinstance(owner, np.ufunc) else function.__name__
+        raise TypeError(f"np.{name}: the array to write to is a plain {type(target).__name__}, and the tracked values stored "
                         "in it would lose their gradient; make it with np.zeros_like(x) of a tracked x, or with "
                         "cgrad.numpy.zeros(shape)")
     return function(target, *map(plain_value, args), **plain_tree(kwargs))
@@ -171,13 +173,13 @@ def at(ufunc, a, indices, *operands):
     named = places(a.shape, index)
     rounds = list(distinct(named.reshape(-1)))
     if len(rounds) == 1:
-        a[index] = fitting(ufunc, ufunc(a[index], *operands), a)
+        a[index] = ufunc(a[index], *operands)
         return
     operands = [np.reshape(np.broadcast_to(b, named.shape), -1) if np.ndim(plain_value(b)) else b for b in operands]
     for chosen in rounds:
         index = index_flat(named.reshape(-1)[chosen], a.shape)
         now = [b[chosen] if np.ndim(plain_value(b)) else b for b in operands]
-        a[index] = fitting(ufunc, ufunc(a[index], *now), a)
+        a[index] = ufunc(a[index], *now)
 
 
 def distinct(positions):
@@ -189,13 +191,6 @@ def distinct(positions):
     occurrence[order] = np.arange(len(order)) - np.repeat(starts, np.diff(np.append(starts, len(order))))
     for count in range(int(occurrence.max(initial=0)) + 1):
         yield np.flatnonzero(occurrence == count)
-
-
-def fitting(ufunc, result, a):
-    """The result, if NumPy lets it into `a`."""
-    if not np.can_cast(result.dtype, a.dtype, "same_kind"):
-        raise TypeError(f"np.{ufunc.__name__}.at: cannot cast the {result.dtype} result to the array's dtype {a.dtype}")
-    return result
 
 
 def frozen(indices):

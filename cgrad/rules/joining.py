@@ -19,17 +19,15 @@ def along(axis, index):
 
 # ------------------------------------------------------------------------------------------------ joining along an axis
 def concatenate_parts(gz, z, *, axis, stops, shapes):
-    start, parts = 0, []
+    starts = (0, *stops[:-1])
+    if axis == -gz.ndim:
+        parts = [gz[start:stop] for start, stop in zip(starts, stops)]
+    else:
+        parts = [gz[along(axis, slice(start, stop))] for start, stop in zip(starts, stops)]
     if shapes is None:
-        for stop in stops:
-            parts.append(gz[along(axis, slice(start, stop))])
-            start = stop
         return parts
     lead = lead_of(gz, z)
-    for stop, shape in zip(stops, shapes):
-        parts.append(gz[along(axis, slice(start, stop))].reshape(lead + shape))
-        start = stop
-    return parts
+    return [part.reshape(lead + shape) for part, shape in zip(parts, shapes)]
 
 
 def stack_parts(gz, z, *, axis):
@@ -56,30 +54,31 @@ def join(function, arrays, axis, least, out=None, **kwargs):
     """`function` of a sequence of arrays, which get at least `least` axes in front or behind and are joined along `axis`."""
     arrays = tuple(arrays)
     values = [plain_value(a) for a in arrays]
+    numbers = array_of_numbers(values) if least and not kwargs else None
+    if numbers is not None:
+        flat = record(STACK, numbers, arrays, {"axis": -1})
+        return flat if least == 1 else reshape(flat, (1,) * axis + (-1,) + (1,) * (least - axis - 1))
     value = function(values, **kwargs)
-    shapes = [np.shape(v) for v in values]
+    shapes = [v.shape if type(v) is np.ndarray else np.shape(v) for v in values]
     ndim = value.ndim
+    shapes_of_parts = None
     if axis is None:
         axis, shapes_of_parts, lengths = 0, shapes, [np.size(v) for v in values]
     else:
         axis = normalize_axis_index(axis, ndim)
-        shapes_of_parts = None
-        if least:
-            if len(arrays) > 2 and not any(shapes):
-                return deliver(stacked(value, arrays), out)
-            if any([len(s) != ndim for s in shapes]):
-                shapes_of_parts = shapes
-            lengths = [s[axis] if len(s) >= least else 1 for s in shapes]
-        else:
-            lengths = [s[axis] for s in shapes]
+        if least and any([len(s) != ndim for s in shapes]):
+            shapes_of_parts = shapes
+        lengths = [s[axis] if len(s) >= least else 1 for s in shapes]
     return deliver(record(CONCATENATE, value, arrays,
                           {"axis": axis - ndim, "stops": tuple(accumulate(lengths)), "shapes": shapes_of_parts}), out)
 
 
-def stacked(value, arrays):
-    """Record NumPy's `value` of scalars joined along the one axis that is longer than 1."""
-    flat = record(STACK, value.reshape(-1), arrays, {"axis": -1})
-    return flat if value.ndim == 1 else reshape(flat, value.shape)
+def array_of_numbers(values):
+    """One array of a list of float64 scalars, without making an array of each; None where there is anything else."""
+    for v in values:
+        if type(v) is not np.float64 and type(v) is not float:
+            return None
+    return np.array(values) if values else None
 
 
 @implements(np.concatenate)
@@ -114,19 +113,11 @@ def append(arr, values, axis=None):
     return concatenate((arr, values), axis)
 
 
-def stack_of_numbers(values):
-    """np.stack of a list of float64 scalars, without making an array of each; None where there is anything else."""
-    for v in values:
-        if type(v) is not np.float64:
-            return None
-    return np.array(values)
-
-
 @implements(np.stack)
 def stack(arrays, axis=0, out=None, **kwargs):
     arrays = tuple(arrays)
     values = [plain_value(a) for a in arrays]
-    value = stack_of_numbers(values) if axis == 0 and not kwargs else None
+    value = array_of_numbers(values) if axis in (0, -1) and not kwargs else None
     if value is None:
         value = np.stack(values, axis, **kwargs)
     return deliver(record(STACK, value, arrays, {"axis": axis if axis < 0 else axis - value.ndim}), out)

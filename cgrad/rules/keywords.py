@@ -22,7 +22,7 @@ def call_with(op, inputs, kwargs):
     if type(out) is tuple:
         (out,) = out
     if where is not True:
-        kwargs["where"] = where
+        kwargs["where"], kwargs["out"] = where, None
     if not any(map(is_array, inputs)):
         result = op.ufunc(*inputs, **kwargs)
     else:

@@ -3,7 +3,6 @@
 All contractions meet in two functions, the adjoints of `numpy.matmul`, which on plain arrays are one BLAS call each
 (`cgrad._blas`) and on tracked arrays are matmuls again. Uses the registry; `einsum` and `correlation` use this module.
 """
-import cmath
 import math
 import operator
 
@@ -32,13 +31,6 @@ def free_axes(ndim, axes):
     return tuple(a for a in range(-ndim, 0) if a not in axes)
 
 
-def finite(a):
-    """Whether all of `a` is finite, at the price of one pass."""
-    a = plain_value(a)
-    # one BLAS call decides nearly always; squares that overflow are looked at again
-    return cmath.isfinite(np.vdot(a, a)) or bool(np.isfinite(a).all())
-
-
 def strong_contraction(contract, gz, *partials):
     """``contract(gz, *partials)``, a sum of products, in which a zero of gz wins over an infinite or undefined partial.
 
@@ -47,7 +39,7 @@ def strong_contraction(contract, gz, *partials):
     """
     result = contract(gz, *partials)
     smaller = sum(p.size for p in partials) < result.size
-    if all(map(finite, partials)) if smaller else finite(result):
+    if all(_all_finite(plain_value(a)) for a in (partials if smaller else (result,))):
         return result
     masks = [np.isfinite(plain_value(p)) for p in partials]
     if all(m.all() for m in masks):
@@ -61,40 +53,44 @@ def strong_contraction(contract, gz, *partials):
 
 # ---------------------------------------------------------------------------------------------- the adjoints of matmul
 def _load_blas():
-    """Bind the BLAS adjoints on their first use: importing them imports scipy.linalg, 0.2 s."""
-    global _blas_adjoint_x, _blas_adjoint_y
-    from cgrad._blas import matmul_adjoint_x as _blas_adjoint_x, matmul_adjoint_y as _blas_adjoint_y
+    """Bind the functions of cgrad._blas on their first use: importing it imports scipy.linalg, 0.2 s."""
+    global _adjoint_x, _adjoint_y, _all_finite
+    from cgrad._blas import all_finite as _all_finite, matmul_adjoint_x as _adjoint_x, matmul_adjoint_y as _adjoint_y
 
 
-def _blas_adjoint_x(gz, y, x_shape):
+def _adjoint_x(gz, y, x_shape):
     _load_blas()
-    return _blas_adjoint_x(gz, y, x_shape)
+    return _adjoint_x(gz, y, x_shape)
 
 
-def _blas_adjoint_y(x, gz, y_shape):
+def _adjoint_y(x, gz, y_shape):
     _load_blas()
-    return _blas_adjoint_y(x, gz, y_shape)
+    return _adjoint_y(x, gz, y_shape)
+
+
+def _all_finite(a):
+    return np.isfinite(a).all()
 
 
 def matmul_adjoint_x(gz, y, x_shape):
     """The adjoint of x in ``z = x @ y``: ``gz @ y.T``, on ndarrays and Arrays; gz may have leading axes."""
     if type(gz) is Array or type(y) is Array:
         return strong_contraction(lambda gz, y: _recorded_adjoint_x(gz, y, len(x_shape)), gz, y)
-    result = _blas_adjoint_x(gz, y, x_shape)
-    # the test of strong_contraction, first here, where a call counts
-    if cmath.isfinite(np.vdot(y, y) if y.size < result.size else np.vdot(result, result)):
+    result = _adjoint_x(gz, y, x_shape)
+    # the test of strong_contraction, here already, where each call counts
+    if _all_finite(y if y.size < result.size else result):
         return result
-    return strong_contraction(lambda gz, y: _blas_adjoint_x(gz, y, x_shape), gz, y)
+    return strong_contraction(lambda gz, y: _adjoint_x(gz, y, x_shape), gz, y)
 
 
 def matmul_adjoint_y(x, gz, y_shape):
     """The adjoint of y in ``z = x @ y``: ``x.T @ gz``, on ndarrays and Arrays; gz may have leading axes."""
     if type(gz) is Array or type(x) is Array:
         return strong_contraction(lambda gz, x: _recorded_adjoint_y(x, gz, y_shape), gz, x)
-    result = _blas_adjoint_y(x, gz, y_shape)
-    if cmath.isfinite(np.vdot(x, x) if x.size < result.size else np.vdot(result, result)):
+    result = _adjoint_y(x, gz, y_shape)
+    if _all_finite(x if x.size < result.size else result):
         return result
-    return strong_contraction(lambda gz, x: _blas_adjoint_y(x, gz, y_shape), gz, x)
+    return strong_contraction(lambda gz, x: _adjoint_y(x, gz, y_shape), gz, x)
 
 
 # On tracked arrays the sweep sums the axes along which x or y was broadcast.
@@ -142,8 +138,9 @@ def matmul(x, y, /, out=None, **keywords):
 def _with_axes(ufunc, handler, op, x, y, out, axes=None, axis=None, keepdims=False, **keywords):
     """A product with the keywords of generalised ufuncs: those that say where the vectors or matrices lie by moving axes."""
     x, y = as_operand(x), as_operand(y)
+    kept = dict(keepdims=True) if keepdims else {}
     if keepdims and ufunc is not np.vecdot:
-        ufunc(plain_value(x), plain_value(y), keepdims=True)            # NumPy's own error
+        ufunc(plain_value(x), plain_value(y), **kept)                   # NumPy's own error
     if axis is not None:
         axes = [axis, axis, axis] if keepdims else [axis, axis]
     if axes is None:
@@ -153,7 +150,7 @@ def _with_axes(ufunc, handler, op, x, y, out, axes=None, axis=None, keepdims=Fal
             z = handler(x, y)
         return deliver(np.expand_dims(z, -1) if keepdims else z, out)
     # the call also checks the axes, with NumPy's own errors
-    ufunc(plain_value(x), plain_value(y), axes=axes, keepdims=keepdims, **keywords)
+    ufunc(plain_value(x), plain_value(y), axes=axes, **kept, **keywords)
     places = [a if isinstance(a, tuple) else (operator.index(a),) for a in axes]
     x, y = (np.moveaxis(v, a, range(-len(a), 0)) for v, a in zip((x, y), places))
     z = _with_axes(ufunc, handler, op, x, y, None, keepdims=keepdims, **keywords)
@@ -165,11 +162,11 @@ def _with_axes(ufunc, handler, op, x, y, out, axes=None, axis=None, keepdims=Fal
 # matvec(A, x) = A @ x and vecmat(x, A) = conj(x) @ A have batches of vectors; vecdot(x, y) = sum conj(x) y.
 # The conjugate's VJP is the conjugate of the adjoint.
 def _vecdot_x(gz, z, x, y):
-    return np.conjugate(k.strong_multiply(np.expand_dims(gz, -1), y))
+    return np.conjugate(strong_contraction(np.multiply, np.expand_dims(gz, -1), y))
 
 
 def _vecdot_y(gz, z, x, y):
-    return k.strong_multiply(np.expand_dims(gz, -1), np.conjugate(x))
+    return strong_contraction(np.multiply, np.expand_dims(gz, -1), np.conjugate(x))
 
 
 def _matvec_a(gz, z, a, x):
@@ -319,12 +316,12 @@ def _negative(axes, ndim):
 # vdot conjugates its first argument, and reads both as vectors
 def _vdot_x(gz, z, x, y):
     shape = as_array(x).shape
-    return np.conjugate(k.strong_multiply(gz.reshape(gz.shape + (1,) * len(shape)), as_array(y).reshape(shape)))
+    return np.conjugate(strong_contraction(np.multiply, gz.reshape(gz.shape + (1,) * len(shape)), as_array(y).reshape(shape)))
 
 
 def _vdot_y(gz, z, x, y):
     shape = as_array(y).shape
-    return k.strong_multiply(gz.reshape(gz.shape + (1,) * len(shape)), np.conjugate(as_array(x).reshape(shape)))
+    return strong_contraction(np.multiply, gz.reshape(gz.shape + (1,) * len(shape)), np.conjugate(as_array(x).reshape(shape)))
 
 
 VDOT = structural("vdot", linear="multi", reads=("y", "x"), vjp=(_vdot_x, _vdot_y),

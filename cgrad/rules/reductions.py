@@ -35,9 +35,9 @@ def axes_and_keepdims(axis, ndim, keepdims):
     return {"axis": from_end(axis, ndim), "keepdims": bool(keepdims)}
 
 
-def reduction_params(x, axis, keepdims, dtype=None, initial=NO_VALUE, where=True):
-    """All that it takes to compute the reduction of `x` again, under NumPy's names; what has its default is left out."""
-    params = axes_and_keepdims(axis, x.ndim, keepdims)
+def reduction_params(ndim, axis, keepdims, dtype=None, initial=NO_VALUE, where=True):
+    """All that it takes to compute a reduction again, under NumPy's names; what has its default is left out."""
+    params = axes_and_keepdims(axis, ndim, keepdims)
     if dtype is None and initial is NO_VALUE and where is True:
         return params
     # the mask is the user's, who may change it
@@ -56,8 +56,8 @@ def _restoring_index(axis, ndim):
 
 
 def restored(g, x, axis, keepdims):
-    """g with an axis of length 1 for each one that the reduction of `x` removed."""
-    if keepdims or axis == () or not x.ndim:
+    """g with an axis of length 1 for each one that the reduction of `x` removed; a scalar broadcasts as it is."""
+    if keepdims or axis == () or g.ndim == 0:
         return g
     return g[_restoring_index(axis, x.ndim)]
 
@@ -102,15 +102,6 @@ def conjugate(x):
     return np.conj(x) if x.dtype.kind == "c" else x
 
 
-def radial(x, g, z):
-    """g x / z, with z a norm of x that has the reduced axes: the adjoint of a norm. 0, its shortest subgradient, where x is 0."""
-    with np.errstate(all="ignore"):
-        slope = g / z
-        if np.all(np.isfinite(slope)):
-            return x * slope
-        return k.over_or_zero(x, z) * g
-
-
 def out_like(out):
     """(An ndarray that NumPy can fill instead of the argument ``out=out``, the dtype in which it then computes.)"""
     if type(out) is tuple:
@@ -125,9 +116,9 @@ def reducer(op, ufunc, default_axis=None):
     def reduction(x, axis=default_axis, dtype=None, out=None, keepdims=False, initial=NO_VALUE, where=True):
         v = plain_value(x)
         if out is None and dtype is None and initial is NO_VALUE and where is True:
-            return record(op, reduce(v, axis, None, None, keepdims), (x,), axes_and_keepdims(axis, v.ndim, keepdims))
+            return record(op, reduce(v, axis, None, None, keepdims), (x,), axes_and_keepdims(axis, x.ndim, keepdims))
         value = reduce(v, axis, dtype, out_like(out), keepdims, initial, where)
-        return deliver(record(op, value, (x,), reduction_params(np.asarray(v), axis, keepdims, dtype, initial, where)), out)
+        return deliver(record(op, value, (x,), reduction_params(np.ndim(v), axis, keepdims, dtype, initial, where)), out)
     return reduction
 
 
@@ -168,18 +159,19 @@ def mean(x, axis=None, dtype=None, out=None, keepdims=False, *, where=True):
     v = plain_value(x)
     if out is None and dtype is None and where is True:
         total = np.add.reduce(v, axis, None, None, keepdims)
-        count = v.size // max(total.size, 1)
+        count = x.size // max(total.size, 1)
         # NumPy divides float32 sums in float64, which rounds to the same as long as the count is exact in float32
-        if count and (v.dtype is FLOAT64 or v.dtype is FLOAT32 and count < 1 << 24):
-            return record(MEAN, total / count, (x,), axes_and_keepdims(axis, v.ndim, keepdims))
+        if count and (x.dtype is FLOAT64 or x.dtype is FLOAT32 and count < 1 << 24):
+            return record(MEAN, total / count, (x,), axes_and_keepdims(axis, x.ndim, keepdims))
     value = np.mean(v, axis, dtype, out_like(out), keepdims, where=where)
-    return deliver(record(MEAN, value, (x,), reduction_params(np.asarray(v), axis, keepdims, dtype, where=where)), out)
+    return deliver(record(MEAN, value, (x,), reduction_params(np.ndim(v), axis, keepdims, dtype, where=where)), out)
 
 
 # ---------------------------------------------------------------------------------------------- products
 def is_normal(z):
     """Whether all numbers are finite and keep all their digits: neither 0 nor subnormal."""
-    return bool(np.all(np.isfinite(z)) and np.all(np.abs(z) >= np.finfo(z.dtype).tiny))
+    size, info = np.abs(z), np.finfo(z.dtype)
+    return bool(((size >= info.tiny) & (size <= info.max)).all())
 
 
 def exclusive_cumprod(x):
@@ -239,15 +231,25 @@ def selected(hits, share, shape):
     if type(share) is Array:
         return np.where(np.broadcast_to(hits, shape), share, 0)
     g = np.zeros(shape, share.dtype)
-    np.copyto(g, share, where=hits)
+    if share.ndim == 0:
+        g[hits] = share
+    else:
+        np.copyto(g, share, where=hits)
     return g
 
 
 def extremum_vjp(gz, z, x, *, axis, keepdims, initial=NO_VALUE, where=True, nan_wins=True, **_):
     """Equal shares for all elements that are the extremum."""
-    hits, counts = hits_and_counts(x, restored(z, x, axis, keepdims), axis, where, initial, nan_wins)
-    share = restored(gz, x, axis, keepdims) / np.maximum(counts, 1)
-    return selected(hits, share, lead_of(gz, z) + x.shape)
+    g, best = restored(gz, x, axis, keepdims), restored(z, x, axis, keepdims)
+    if where is True and initial is NO_VALUE and type(gz) is not Array:
+        hits = x == best
+        count = np.count_nonzero(hits)
+        if count and z.ndim == 0:
+            return selected(hits, g if count == 1 else g / count, lead_of(gz, z) + x.shape)
+        if count == z.size and (z == z).all():          # one in each, since there is at least one
+            return selected(hits, g, lead_of(gz, z) + x.shape)
+    hits, counts = hits_and_counts(x, best, axis, where, initial, nan_wins)
+    return selected(hits, g / np.maximum(counts, 1), lead_of(gz, z) + x.shape)
 
 
 def ignoring_nan_vjp(gz, z, x, **params):
@@ -324,7 +326,7 @@ def nan_reduction(function, vjp, *, linear=False, **kwargs):
         v = plain_value(x)
         given = given_only(dtype=dtype, initial=initial, where=where)
         value = function(v, axis=axis, out=out_like(out), keepdims=keepdims, **given)
-        return deliver(record(op, value, (x,), reduction_params(np.asarray(v), axis, keepdims, **given)), out)
+        return deliver(record(op, value, (x,), reduction_params(np.ndim(v), axis, keepdims, **given)), out)
     return reduction
 
 
@@ -362,7 +364,7 @@ TRACE = structural("trace", vjp=(trace_vjp,), linear=True, samples=[
 def trace(x, offset=0, axis1=0, axis2=1, dtype=None, out=None):
     v = plain_value(x)
     value = np.trace(v, offset, axis1, axis2, dtype, out_like(out))
-    axis1, axis2 = from_end((axis1, axis2), v.ndim)
+    axis1, axis2 = from_end((axis1, axis2), np.ndim(v))
     return deliver(record(TRACE, value, (x,), {"offset": offset, "axis1": axis1, "axis2": axis2, "dtype": dtype}), out)
 
 

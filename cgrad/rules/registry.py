@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cgrad._array import Array
+from cgrad._array import Array, attach
 from cgrad._parts import copy_of, overwrite
 from cgrad._record import (FUNCTIONS, METHODS, PROPERTIES, SETTERS, UFUNC_METHODS, UFUNCS, constant, plain_value, record,
                            tracked)
@@ -46,6 +46,7 @@ class Sample:
     domain: tuple = (-2.0, 2.0)
     kwargs: tuple = ()
     complex: bool = False
+    order: int = 2
 
 
 class Inverse(NamedTuple):
@@ -120,6 +121,7 @@ def method(*names):
     def add(handler):
         for name in names:
             METHODS[name] = handler
+            attach(name, handler)
         return handler
     return add
 
@@ -128,6 +130,7 @@ def prop(name):
     """The decorated function(self) is an ndarray attribute of Array."""
     def add(handler):
         PROPERTIES[name] = handler
+        attach(name, property(handler))
         return handler
     return add
 

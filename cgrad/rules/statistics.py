@@ -2,20 +2,23 @@
 
 Uses the registry and `reductions`.
 """
+from functools import lru_cache
+
 import numpy as np
 
 from cgrad import _kernels as k
 
-from .reductions import (NO_VALUE, conjugate, count_of, given_only, hits_and_counts, lead_of, out_like, radial, reduction_params,
-                         restored, skipping_nan)
+from .kinks import radial, scaled
+from .reductions import (NO_VALUE, axes_and_keepdims, conjugate, count_of, given_only, hits_and_counts, lead_of, out_like,
+                         reduction_params, restored, skipping_nan)
 from .registry import Sample, deliver, implements, is_array, method, plain_value, record, structural, tracked
 
 
 # ---------------------------------------------------------------------------------------------- variance
-def mean_of(x, axis, where):
+def mean_of(x, z, axis, where):
     """The mean, with the reduced axes; of nothing it is 0."""
     if where is True:
-        return np.mean(x, axis=axis, keepdims=True)
+        return np.add.reduce(x, axis=axis, keepdims=True) / max(count_of(x, z), 1)
     return np.sum(x, axis=axis, keepdims=True, where=where) / np.maximum(np.add.reduce(where, axis, keepdims=True), 1)
 
 
@@ -39,8 +42,8 @@ def over_data(where, x):
 def var_vjp(gz, z, x, mean=None, *, axis, keepdims, ddof=0, where=True, **_):
     """2 (x - mean) / (n - ddof). Nothing comes through the mean, since deviations from it add up to 0."""
     where = over_data(where, x)
-    deviations = x - (mean_of(x, axis, where) if mean is None else mean)
-    return masked(where, conjugate(deviations) * (restored(gz, x, axis, keepdims) * (2 / freedom(x, z, axis, where, ddof))))
+    deviations = conjugate(x - (mean_of(x, z, axis, where) if mean is None else mean))
+    return masked(where, scaled(deviations, restored(gz, x, axis, keepdims) * (2 / freedom(x, z, axis, where, ddof))))
 
 
 def all_equal(x, axis, where):
@@ -55,12 +58,12 @@ def all_equal(x, axis, where):
 def std_vjp(gz, z, x, mean=None, *, axis, keepdims, ddof=0, where=True, **_):
     """(x - mean) / ((n - ddof) std), the rule of a norm. Constant data are its kink."""
     where = over_data(where, x)
-    centre = mean_of(x, axis, where) if mean is None else mean
-    norm = restored(z, x, axis, keepdims)
-    g = radial(conjugate(x - centre), restored(gz, x, axis, keepdims) / freedom(x, z, axis, where, ddof), norm)
-    # where rounding may be all that there is in the deviations
-    if mean is None and np.any(norm <= 64 * np.finfo(z.dtype).eps * np.abs(centre)):
-        g = np.where(all_equal(x, axis, where), 0, g)
+    centre, kink = mean_of(x, z, axis, where) if mean is None else mean, None
+    # rounding may be all that there is in the deviations
+    if mean is None and (restored(z, x, axis, keepdims) <= 64 * np.finfo(z.dtype).eps * np.abs(centre)).any():
+        kink = all_equal(x, axis, where)
+    g = radial(conjugate(x - centre), gz, z, lambda a: restored(a, x, axis, keepdims),
+               1 / freedom(x, z, axis, where, ddof), scaled, kink)
     return masked(where, g)
 
 
@@ -69,6 +72,11 @@ def about_mean(vjp):
     def about(gz, z, x, mean, **params):
         return -vjp(gz, z, x, mean, **params)
     return about
+
+
+@lru_cache(maxsize=4096)
+def spread_params(axis, ndim, keepdims, ddof):
+    return axes_and_keepdims(axis, ndim, keepdims) | {"ddof": ddof}
 
 
 def spread_measure(function, vjp, **kwargs):
@@ -85,12 +93,14 @@ def spread_measure(function, vjp, **kwargs):
     @implements(function)
     def measure(x, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, where=True, mean=NO_VALUE, correction=NO_VALUE):
         v = plain_value(x)
+        if out is None and dtype is None and where is True and mean is NO_VALUE and correction is NO_VALUE:
+            return record(op, function(v, axis, None, None, ddof, keepdims), (x,), spread_params(axis, x.ndim, keepdims, ddof))
         given = given_only(dtype=dtype, where=where, correction=correction)
         about_given = mean is not None and mean is not NO_VALUE
         if about_given:
             given["mean"] = plain_value(mean)
         value = function(v, axis=axis, out=out_like(out), ddof=ddof, keepdims=keepdims, **given)
-        params = reduction_params(np.asarray(v), axis, keepdims, dtype, where=where)
+        params = reduction_params(np.ndim(v), axis, keepdims, dtype, where=where)
         params = params | {"ddof": ddof if correction is NO_VALUE else correction}
         result = record(about, value, (x, mean), params) if about_given else record(op, value, (x,), params)
         return deliver(result, out)
@@ -127,7 +137,7 @@ def average(a, axis=None, weights=None, returned=False, *, keepdims=NO_VALUE):
         return (z, np.full(z.shape, a.size / z.size, z.dtype)[()]) if returned else z
     weights = weights if is_array(weights) else np.asanyarray(weights)
     value, total = np.average(plain_value(a), axis, plain_value(weights), returned=True, **keep)
-    params = reduction_params(plain_value(a), axis, keep.get("keepdims", False))
+    params = reduction_params(a.ndim, axis, keep.get("keepdims", False))
     if weights.shape != a.shape:
         # of the shape of the averaged axes, in their order; NumPy has checked it
         order = np.argsort(params["axis"])
@@ -248,7 +258,7 @@ def quantile_op(function, scale):
                                       "method='linear' only; use those, or q.value for a constant q")
         given = {} if weights is None else {"weights": np.array(plain_value(weights))}
         value = function(v, plain_q, axis, out_like(out), False, method, keepdims, **given)
-        params = reduction_params(np.asarray(v), axis, keepdims) | {"method": method} | given
+        params = reduction_params(np.ndim(v), axis, keepdims) | {"method": method} | given
         return deliver(record(op, value, (a, q if is_array(q) else np.array(q)), params), out)
 
 
@@ -265,7 +275,7 @@ def median_op(function, quantile):
         v = plain_value(a)
         axis = tuple(axis) if isinstance(axis, list) else axis
         value = function(v, axis, out_like(out), False, keepdims)
-        return deliver(record(op, value, (a,), reduction_params(np.asarray(v), axis, keepdims)), out)
+        return deliver(record(op, value, (a,), reduction_params(np.ndim(v), axis, keepdims)), out)
 
 
 median_op(np.median, np.quantile)

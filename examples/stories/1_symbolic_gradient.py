@@ -13,10 +13,13 @@ with cgrad.GradientTape() as tape:
     f = np.sin(a) @ b
     df_da, df_db = cgrad.gradients(f, [a, b])
 
-print(f"{'name':<32}{'computed as':<52}{'shape':<8}dtype")
+rows = [("name", "computed as", "shape", "dtype")]
 for operation in tape.operations():
     computed = f"{operation.op}({', '.join(operation.inputs)})"
-    print(f"{operation.name:<32}{computed:<52}{str(operation.shape):<8}{operation.dtype}")
+    rows.append((operation.name, computed, str(operation.shape), str(operation.dtype)))
+widths = [max(map(len, column)) for column in zip(*rows)]
+for row in rows:
+    print(*(cell.ljust(width) for cell, width in zip(row, widths)), sep="  ")
 
 print("\nf =", f.value, sep="\n")
 print("\nd sum(f) / da =", df_da.value, sep="\n")

@@ -47,24 +47,9 @@ static inline int32_t magnitude_bits_f(float x)
     return bits_f(x) & INT32_MAX;
 }
 
-/* kept: x if keep is 1, +0 if it is 0. chosen: x if first is 1, y if it is 0. negative: -x. On bits, because compilers may move
- * arithmetic with a selected number behind the selection, where it is done with both, and 0 * inf or a division
- * by 0 raises a flag. (They do not vectorise long doubles, and leave them alone.) */
-static inline float kept_f(float x, int keep)
-{
-    return from_bits_f((uint32_t)bits_f(x) & (uint32_t)-(int32_t)keep);
-}
-
-static inline double kept_d(double x, int keep)
-{
-    return from_bits_d((uint64_t)bits_d(x) & (uint64_t)-(int64_t)keep);
-}
-
-static inline npy_longdouble kept_g(npy_longdouble x, int keep)
-{
-    return keep ? x : 0;
-}
-
+/* chosen: x if first is 1, y if it is 0; negative: -x. On bits, because GCC takes arithmetic with selected numbers
+ * apart into arithmetic with both, of which it selects one: that raises the flags of both. (It does not vectorise
+ * long doubles, and leaves them alone.) */
 static inline float chosen_f(int first, float x, float y)
 {
     uint32_t mask = (uint32_t)-(int32_t)first;

@@ -68,8 +68,9 @@ static void name(char **args, npy_intp const *dims, npy_intp const *steps, void 
 }
 
 /* Ufunc loops from a function of the elements, `static inline R at(R, ...)`; `raised` and `drop` are functions of
- * kernels_flags.h. For two operands the contiguous case, and the ones with a scalar, are loops of their own, so that
- * compilers can vectorise them; LEVELS is CLONES where that is worth it, else empty. */
+ * kernels_flags.h, which drop all new flags or keep them. For two operands the contiguous case, and the ones with a
+ * scalar, are loops of their own, so that compilers can vectorise them; LEVELS is CLONES where that is worth it,
+ * else empty. */
 #define UNARY_LOOP(name, R, at, raised, drop)                                                             \
 static void name(char **args, npy_intp const *dims, npy_intp const *steps, void *Py_UNUSED(data))         \
 {                                                                                                         \
@@ -79,7 +80,7 @@ static void name(char **args, npy_intp const *dims, npy_intp const *steps, void 
     int before = raised();                                                                                \
     for (i = 0; i < dims[0]; i++, x += steps[0], z += steps[1])                                           \
         *(R *)z = at(*(const R *)x);                                                                      \
-    drop(before, args[1], steps[1], dims[0]);                                                             \
+    drop(before, WARNING_FLAGS);                                                                          \
 }
 
 #define BINARY_LOOP(name, R, at, raised, drop)                                                            \
@@ -113,7 +114,7 @@ LEVELS static void name(char **args, npy_intp const *dims, npy_intp const *steps
     else                                                                                                  \
         for (i = 0; i < n; i++, x += sx, y += sy, z += sz)                                                \
             *(R *)z = at(*(const R *)x, *(const R *)y);                                                   \
-    drop(before, args[2], sz, n);                                                                         \
+    drop(before, WARNING_FLAGS);                                                                          \
 }
 
 /* The same where `at` is costly, and its flags are right: one loop for all strides. */

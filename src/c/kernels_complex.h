@@ -21,11 +21,6 @@ static inline int FN(is_nan)(C z)
     return z.re != z.re || z.im != z.im;
 }
 
-static inline C FN(kept)(C z, int keep)
-{
-    return FN(of_parts)(PART(kept)(z.re, keep), PART(kept)(z.im, keep));
-}
-
 /* The difference is a sum with a negative on bits: of a difference beside a sum GCC 12 makes a fused vfmaddsub, even
  * with -ffp-contract=off. */
 static inline C FN(product)(C x, C y)
@@ -34,24 +29,15 @@ static inline C FN(product)(C x, C y)
 }
 
 /* Smith's algorithm: the divisor is scaled by its larger part, so that no square overflows. Parts are chosen on bits
- * (see kept_f), or compilers would divide by both and choose then. Float is computed in double, or GCC would pair the
+ * (see chosen_f), or compilers would divide by both and choose then. Float is computed in double, or GCC would pair the
  * two last divisions and fill up the vector with 0 / 0, which raises a flag as well. 0 stands for NaN in the
  * comparison for the same reason. */
 static inline C FN(quotient)(C x, C y)
 {
     W a = x.re, b = x.im, c = y.re, d = y.im;
-    int by_re = WIDE(kept)(WM(fabs)(c), c == c) >= WIDE(kept)(WM(fabs)(d), d == d);
+    int by_re = WIDE(chosen)(c == c, WM(fabs)(c), 0) >= WIDE(chosen)(d == d, WM(fabs)(d), 0);
     W larger = WIDE(chosen)(by_re, c, d), smaller = WIDE(chosen)(by_re, d, c);
     W u = WIDE(chosen)(by_re, a, b), v = WIDE(chosen)(by_re, b, a);
     W ratio = smaller / larger, scale = larger + smaller * ratio, im = (v - u * ratio) / scale;
     return FN(of_parts)((R)((u + v * ratio) / scale), (R)WIDE(chosen)(by_re, im, -im));
-}
-
-/* drop_unmarked of kernels_flags.h, for both parts. */
-static inline void FN(drop_unmarked)(int before, const char *z, npy_intp step, npy_intp n)
-{
-    int flags = PART(raised_flags)() & ~before;
-    if (flags)
-        PART(drop_flags)(PART(cgrad_unmarked_flags)(flags, z, step, n)
-                         & PART(cgrad_unmarked_flags)(flags, z + sizeof(R), step, n));
 }

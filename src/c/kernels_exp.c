@@ -47,15 +47,15 @@ static inline float exp_f(float t, float *scale)
 static inline double minus_magnitude_d(double x)
 {
     int64_t magnitude = magnitude_bits_d(x);
-    double clamped = magnitude > bits_d(-LOWEST_F64) ? LOWEST_F64 : -fabs(x);
-    return magnitude > bits_d(INFINITY) ? x : clamped;
+    int far = magnitude > bits_d(-LOWEST_F64), number = magnitude <= bits_d(INFINITY);
+    return (far & number) ? LOWEST_F64 : -fabs(x);
 }
 
 static inline float minus_magnitude_f(float x)
 {
     int32_t magnitude = magnitude_bits_f(x);
-    float clamped = magnitude > bits_f(-LOWEST_F32) ? LOWEST_F32 : -fabsf(x);
-    return magnitude > bits_f(INFINITY) ? x : clamped;
+    int far = magnitude > bits_f(-LOWEST_F32), number = magnitude <= bits_f(INFINITY);
+    return (far & number) ? LOWEST_F32 : -fabsf(x);
 }
 
 /* 1 / (1 + exp(-x)), which is exp(x) / (1 + exp(x)) for x < 0: one division by 1 + exp(-|x|). */
@@ -122,7 +122,7 @@ CLONES void name(const R *x, R *z, size_t n)                                    
     INDEPENDENT                                                                                           \
     for (i = 0; i < n; i++)                                                                               \
         z[i] = at(x[i]);                                                                                  \
-    drop_flags_d(raised_flags_d() & ~before);                                                             \
+    drop_flags_d(before, WARNING_FLAGS);                                                                  \
 }
 
 DEFINE_LOGISTIC(cgrad_logistic_f32, float, logistic_at_f)
@@ -150,7 +150,7 @@ CLONES void name(const R *x, const R *z, R *slope, size_t n)                    
         slope += m;                                                                                       \
         n -= m;                                                                                           \
     }                                                                                                     \
-    drop_flags_d(raised_flags_d() & ~before);                                                             \
+    drop_flags_d(before, WARNING_FLAGS);                                                                  \
 }
 
 DEFINE_TANH_SLOPE(cgrad_tanh_slope_f32, float, all_within_f, NEAR_F32, tanh_slope_near_f, tanh_slope_at_f)
@@ -178,11 +178,11 @@ static void packed_tanh_slope_d(const double *const *inputs, double *output, siz
 
 PACKED_LOOP(logistic_f, cgrad_run_f, packed_logistic_f, 1)
 PACKED_LOOP(logistic_d, cgrad_run_d, packed_logistic_d, 1)
-UNARY_LOOP(logistic_g, npy_longdouble, logistic_at_g, raised_flags_g, drop_all_g)
+UNARY_LOOP(logistic_g, npy_longdouble, logistic_at_g, raised_flags_g, drop_flags_g)
 REAL_KERNEL(logistic, 1, REAL_TYPES2)
 
 #define LEVELS
 PACKED_LOOP(tanh_slope_f, cgrad_run_f, packed_tanh_slope_f, 2)
 PACKED_LOOP(tanh_slope_d, cgrad_run_d, packed_tanh_slope_d, 2)
-BINARY_LOOP(tanh_slope_g, npy_longdouble, tanh_slope_at_g, raised_flags_g, drop_all_g)
+BINARY_LOOP(tanh_slope_g, npy_longdouble, tanh_slope_at_g, raised_flags_g, drop_flags_g)
 REAL_KERNEL(tanh_slope, 2, REAL_TYPES3)

@@ -41,7 +41,7 @@ CLONES static void name(const R *const *inputs, R *out, size_t n, void *Py_UNUSE
                 z[i] = ordinary(x[i], y[i]) >= 0 ? a[i] / (x[i] * x[i] + y[i] * y[i])                     \
                                                  : ratio(a[i], x[i], y[i]);                               \
     }                                                                                                     \
-    drop_flags_d(raised_flags_d() & ~before & FE_UNDERFLOW);                                              \
+    drop_flags_d(before, FE_UNDERFLOW);                                                                   \
 }
 
 DEFINE_PACKED(packed_over_hypot2_f, npy_float, int32_t, ordinary_f, ratio_f)

@@ -37,7 +37,8 @@ LEVELS static int FN(one_cheap_exponent)(const R *x, R y, R *z, npy_intp n)
 
 /* y (base**exponent / divisor) is the slope. Below 1/2, and above the integers that have a predecessor, y - 1 is
  * rounded, which the power would magnify; there it is x**y / x, unless x has no reciprocal. With y = 0 nothing
- * depends on x, so that 0**-1 is kept away. Flags are put back as comparisons with NaN raise one. Returns whether there are divisors. */
+ * depends on x, so 0**-1 is kept away. Flags are dropped, because comparisons with NaN raise one. Returns whether
+ * there are divisors. */
 LEVELS static int FN(prepare_slope_x)(const R *x, const R *y, R *base, R *exponent, R *divisor, size_t n)
 {
     int before = FN(raised_flags)();
@@ -51,7 +52,7 @@ LEVELS static int FN(prepare_slope_x)(const R *x, const R *y, R *base, R *expone
         divisor[i] = divide ? base[i] : 1;
         divisors = divide ? 1 : divisors;
     }
-    FN(drop_flags)(FN(raised_flags)() & ~before);
+    FN(drop_flags)(before, WARNING_FLAGS);
     return divisors != 0;
 }
 
@@ -107,7 +108,7 @@ LEVELS static void FN(prepare_slope_y)(const R *x, const R *z, R *base, size_t n
     size_t i;
     for (i = 0; i < n; i++)
         base[i] = (z[i] == 0) & ((x[i] == 0) | (x[i] == (R)INFINITY)) ? 1 : x[i];
-    FN(drop_flags)(FN(raised_flags)() & ~before);
+    FN(drop_flags)(before, WARNING_FLAGS);
 }
 
 LEVELS static void FN(finish_slope_y)(const R *z, const R *logarithm, R *slope, size_t n)

@@ -37,20 +37,3 @@ void FN(cgrad_run)(FN(packed) *kernel, int nin, char **args, npy_intp n, npy_int
             *(R *)(out + (done + i) * step) = results[i];
     }
 }
-
-/* Those of the flags that no element accounts for; see kernels_flags.h. */
-int FN(cgrad_unmarked_flags)(int flags, const char *z, npy_intp step, npy_intp n)
-{
-    int nan = 0, inf = 0, marked = 0;
-    npy_intp i;
-    for (i = 0; i < n; i++, z += step) {
-        const R value = *(const R *)z;
-        nan |= isnan(value) != 0;
-        inf |= isinf(value) != 0;
-    }
-    if (nan)
-        marked |= FE_INVALID;
-    if (nan || inf)
-        marked |= FE_DIVBYZERO | FE_OVERFLOW;
-    return flags & ~marked & ~FE_UNDERFLOW;
-}

@@ -70,31 +70,39 @@ static inline double curvature_at(double x, double reduced)
     return near ? power_series(curvature_series, x * x) : (-(double)PI * s - 2.0 * slope) / divisor;
 }
 
-#define DEFINE_PACKED(name, R, all_within, at, drop)                                                      \
+/* Only inf is invalid, and fmod says so. Flags of the formula that is not selected are dropped. */
+#define DEFINE_PACKED(name, R, all_within, at)                                                            \
 CLONES static void name(const R *const *inputs, R *out, size_t n, void *Py_UNUSED(data))                  \
 {                                                                                                         \
-    int before = raised_flags_d();                                                                        \
     size_t start, i;                                                                                      \
     for (start = 0; start < n; start += BLOCK) {                                                          \
         const R *x = inputs[0] + start;                                                                   \
         R *z = out + start;                                                                               \
         size_t m = n - start < BLOCK ? n - start : BLOCK;                                                 \
+        int before;                                                                                       \
         if (all_within(x, m, (R)LARGEST)) {                                                               \
+            before = raised_flags_d();                                                                    \
             INDEPENDENT                                                                                   \
             for (i = 0; i < m; i++)                                                                       \
                 z[i] = (R)at(x[i], x[i]);                                                                 \
         }                                                                                                 \
-        else                                                                                              \
+        else {                                                                                            \
+            double reduced[BLOCK];                                                                        \
             for (i = 0; i < m; i++)                                                                       \
-                z[i] = (R)at(x[i], fmod(x[i], 2.0));                                                      \
+                reduced[i] = fmod(x[i], 2.0);                                                             \
+            before = raised_flags_d();                                                                    \
+            INDEPENDENT                                                                                   \
+            for (i = 0; i < m; i++)                                                                       \
+                z[i] = (R)at(x[i], reduced[i]);                                                           \
+        }                                                                                                 \
+        drop_flags_d(before, WARNING_FLAGS);                                                              \
     }                                                                                                     \
-    drop(before, (const char *)out, sizeof(R), (npy_intp)n);                                              \
 }
 
-DEFINE_PACKED(packed_slope_f, npy_float, all_within_f, slope_at, drop_unmarked_f)
-DEFINE_PACKED(packed_slope_d, npy_double, all_within_d, slope_at, drop_unmarked_d)
-DEFINE_PACKED(packed_curvature_f, npy_float, all_within_f, curvature_at, drop_unmarked_f)
-DEFINE_PACKED(packed_curvature_d, npy_double, all_within_d, curvature_at, drop_unmarked_d)
+DEFINE_PACKED(packed_slope_f, npy_float, all_within_f, slope_at)
+DEFINE_PACKED(packed_slope_d, npy_double, all_within_d, slope_at)
+DEFINE_PACKED(packed_curvature_f, npy_float, all_within_f, curvature_at)
+DEFINE_PACKED(packed_curvature_d, npy_double, all_within_d, curvature_at)
 
 static inline void sincospi_g(npy_longdouble x, npy_longdouble *s, npy_longdouble *c)
 {
@@ -137,9 +145,9 @@ static inline npy_longdouble curvature_at_g(npy_longdouble x)
 
 PACKED_LOOP(sinc_slope_f, cgrad_run_f, packed_slope_f, 1)
 PACKED_LOOP(sinc_slope_d, cgrad_run_d, packed_slope_d, 1)
-UNARY_LOOP(sinc_slope_g, npy_longdouble, slope_at_g, raised_flags_g, drop_unmarked_g)
+UNARY_LOOP(sinc_slope_g, npy_longdouble, slope_at_g, ignore_flags, keep_flags)
 PACKED_LOOP(sinc_curvature_f, cgrad_run_f, packed_curvature_f, 1)
 PACKED_LOOP(sinc_curvature_d, cgrad_run_d, packed_curvature_d, 1)
-UNARY_LOOP(sinc_curvature_g, npy_longdouble, curvature_at_g, raised_flags_g, drop_unmarked_g)
+UNARY_LOOP(sinc_curvature_g, npy_longdouble, curvature_at_g, ignore_flags, keep_flags)
 REAL_KERNEL(sinc_slope, 1, REAL_TYPES2)
 REAL_KERNEL(sinc_curvature, 1, REAL_TYPES2)
