@@ -46,6 +46,7 @@ cdef class Op:
     cdef readonly object ufunc
     cdef readonly tuple partials        # elementwise: one function per input, of some of x, y, z by name
     cdef readonly tuple complex_partials
+    cdef public object complex_op       # the structural op that takes over for complex inputs, or None
     cdef readonly object vjp            # structural: tuple of functions, one per input, or one function of `i`
     cdef readonly tuple reads           # for each input: bits KEEP_* that its VJP reads
     cdef readonly object linear

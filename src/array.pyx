@@ -71,6 +71,13 @@ cdef object in_place(Traced a, object z):
     replace(a, z)
     return a
 
+
+cdef bint nothing_to_lose(Traced a) except -1:
+    """Whether `a` may become a plain number or ndarray: a constant, or a value whose tape is over."""
+    settle(a)
+    return a.tape.recording == 0 or a.node < 0
+
+
 @cython.final
 @cython.no_gc
 @cython.c_api_binop_methods(True)
@@ -174,18 +181,18 @@ cdef class Array(Traced):
 
     # -- what would lose the gradient
     def __float__(self):
-        if self.tape.recording == 0:
-            return float(plain(self))               # the tape is over: nothing can be lost
+        if nothing_to_lose(self):
+            return float(plain(self))
         raise refuse("float() (and math.sin and the like)", "Use NumPy's functions: np.sin, np.exp, ... "
                      "To fill an array use np.zeros_like(x) or cgrad.numpy.zeros(shape) instead of a plain ndarray.")
 
     def __int__(self):
-        if self.tape.recording == 0:
+        if nothing_to_lose(self):
             return int(plain(self))
         raise refuse("int()", "For an index or a count use int(x.value).")
 
     def __complex__(self):
-        if self.tape.recording == 0:
+        if nothing_to_lose(self):
             return complex(plain(self))
         raise refuse("complex()", "Use x + 1j*y instead.")
 
@@ -193,7 +200,7 @@ cdef class Array(Traced):
         raise refuse("Use as an index", "Use int(x.value).")
 
     def __array__(self, dtype=None, copy=None):
-        if self.tape.recording == 0:
+        if nothing_to_lose(self):
             return np.array(plain(self), dtype=dtype)
         raise refuse("np.asarray, np.array or storing into a plain ndarray",
                      "Use cgrad.numpy.array([...]) or np.stack to build arrays of tracked values, and "

@@ -2,6 +2,7 @@
 protocol. Uses `cgrad._record`.
 """
 cimport cython
+cimport numpy as cnp
 from cpython.object cimport PyObject
 
 from cgrad._record cimport PyTypeObject, Traced, binary, foreign, is_array, unary
@@ -10,6 +11,8 @@ from cgrad._tape cimport Op
 import numpy as np
 
 from cgrad._record import FUNCTIONS, UFUNCS
+
+cnp.import_array()
 
 cdef dict _ufuncs = UFUNCS
 cdef dict _functions = FUNCTIONS

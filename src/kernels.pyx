@@ -1,9 +1,9 @@
 """The elementwise loops which neither NumPy nor SciPy has, as NumPy ufuncs.
 
-They are the parts of derivative rules which an expression of NumPy calls would get wrong at special points (a zero seed,
-a tie, a power of 0), would lose digits in (slopes of tanh and sinc in their tails and at 0), or would make slow (sin, cos).
-Real ufuncs, so ndarrays, tracked Arrays and the program executor use them like any other. The loops are C (src/c/kernels.h).
-Uses nothing of cgrad; used by the rules and by whatever runs programs.
+They are the parts of derivative rules which an expression of NumPy calls would get wrong at special points (a zero
+seed, a tie, a power of 0), would lose digits in (slopes of tanh and sinc in their tails and at 0), or would make slow
+(sin, cos). Real ufuncs, so ndarrays, tracked Arrays and the program executor use them like any other. The loops are C
+(src/c/kernels.h). Uses nothing of cgrad; used by the rules and by whatever runs programs.
 """
 cimport numpy as cnp
 
@@ -59,8 +59,9 @@ cdef int borrow(cnp.ufunc ufunc, cgrad_borrowed *loops, void **data) except -1:
                 data[k] = &loops[k]
                 break
         else:
-            raise ImportError(f"{ufunc.__name__} has no loop for type number {type_num}, which NumPy 2 has: "
-                              f"is this another NumPy?")
+            raise ImportError(
+                f"cgrad._kernels: numpy.{ufunc.__name__} has no loop for the type number {type_num} (float, double "
+                f"and long double are expected); install a NumPy that cgrad supports")
     return 0
 
 
@@ -77,8 +78,8 @@ borrow(np.log, log_loops, log_data)
 strong_multiply = register(&cgrad_strong_multiply, b"strong_multiply", b"""
 Product of a seed g and a partial derivative p, exactly 0 wherever g is 0.
 
-A zero seed says that the result does not depend on this path, so it wins over an infinite or undefined partial. NaN seeds
-stay NaN.
+A zero seed says that the result does not depend on this path, so it wins over an infinite or undefined partial.
+NaN seeds stay NaN.
 
 Parameters
 ----------
@@ -88,7 +89,7 @@ g, p : array_like
 Returns
 -------
 ndarray
-    ``g * p``, and +0 where ``g == 0``.
+    ``g * p``, and 0 where ``g == 0``. All zeros are +0.
 
 Examples
 --------

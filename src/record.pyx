@@ -422,6 +422,8 @@ cdef object elementwise(Op op, tuple inputs, dict kwargs):
         else:
             values.append(i)
     value = op.ufunc(*values, **kwargs) if kwargs else op.ufunc(*values)
+    if op.complex_op is not None and any([np.iscomplexobj(v) for v in values]):
+        return record(op.complex_op, value, inputs)
     if isinstance(value, np_ndarray):
         return finish(tape, op, numbers[0], numbers[1], nin, inputs[0], inputs[1] if nin > 1 else None, value, False)
     return finish(tape, op, numbers[0], numbers[1], nin, inputs[0], inputs[1] if nin > 1 else None, np.asarray(value), True)

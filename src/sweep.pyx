@@ -548,7 +548,7 @@ cdef class Sweep:
                 self.add(node.in1, copy_of(self.read_part(g, index, node.kept & FANCY, node)), op)
             if base:
                 if node.kept & FANCY and self.n_lead:
-                    g[(Ellipsis, *np.nonzero(touched(self.shape_of(node), index)))] = 0
+                    g[Ellipsis, touched(self.shape_of(node), index)] = 0
                 else:
                     g[leading(index, self.n_lead)] = 0
                 self.add(node.in0, g, op)
@@ -573,7 +573,7 @@ cdef class Sweep:
                 self.add(node.in1, part.copy() if isinstance(part, np_ndarray) else part, op)
             if base:
                 if node.kept & FANCY and self.n_lead:
-                    buffer[(Ellipsis, *np.nonzero(touched(self.shape_of(node), index)))] = 0
+                    buffer[Ellipsis, touched(self.shape_of(node), index)] = 0
                 else:
                     PyObject_SetItem(buffer, leading(index, self.n_lead), 0)
         if base:

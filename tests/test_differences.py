@@ -76,8 +76,9 @@ def test_gradient_in_single_precision_and_errors():
     x = array(5).astype(np.float32)
     value, pullback = cgrad.vjp(lambda x: np.gradient(x, PLACES), x)
     assert bit_identical(value, np.gradient(x, PLACES)) and pullback(value)[0].dtype == np.float32
-    for bad in (lambda x: np.gradient(x, 1, 2, 3), lambda x: np.gradient(x, [1, 2, 3], axis=0), lambda x: np.gradient(x, edge_order=3),
-                lambda x: np.gradient(x, np.eye(2), axis=0), lambda x: np.gradient(x[:, :1], axis=1), lambda x: np.gradient(x, axis=4)):
+    for bad in (lambda x: np.gradient(x, 1, 2, 3), lambda x: np.gradient(x, [1, 2, 3], axis=0),
+                lambda x: np.gradient(x, edge_order=3), lambda x: np.gradient(x, np.eye(2), axis=0),
+                lambda x: np.gradient(x[:, :1], axis=1), lambda x: np.gradient(x, axis=4)):
         with pytest.raises((ValueError, TypeError)):
             cgrad.grad(lambda x: np.sum(bad(x)))(np.eye(2))
 

@@ -1,6 +1,7 @@
 """Products: matmul and its relatives, contractions, einsum, cross, kron, chains, convolution, covariance.
 
-The registry's generic tests call every op; here are the golden matmul records, and the forms, shapes and special cases of each function.
+The registry's generic tests call every op; here are the golden matmul records, and the forms, shapes and special cases of each
+function.
 """
 import json
 import subprocess
@@ -78,8 +79,9 @@ def test_matmul_bad_shapes(record):
 
 
 # ------------------------------------------------------------------------------------------- matmul, forms
-@pytest.mark.parametrize("shapes", [((3, 4), (4,)), ((4,), (2, 4, 3)), ((5, 3, 4), (4,)), ((2, 3, 4), (4, 2)), ((2, 1, 3, 4), (3, 4, 2)),
-                                    ((4,), (4,)), ((2, 0), (0, 3)), ((0, 2, 3), (3, 2)), ((2, 3, 4), (1, 4, 2))], ids=str)
+@pytest.mark.parametrize("shapes", [((3, 4), (4,)), ((4,), (2, 4, 3)), ((5, 3, 4), (4,)), ((2, 3, 4), (4, 2)),
+                                    ((2, 1, 3, 4), (3, 4, 2)), ((4,), (4,)), ((2, 0), (0, 3)), ((0, 2, 3), (3, 2)),
+                                    ((2, 3, 4), (1, 4, 2))], ids=str)
 @pytest.mark.parametrize("dtype", [float, complex])
 def test_matmul_shapes(shapes, dtype):
     check(lambda x, y: x @ y, *arrays(*shapes, dtype=dtype))
@@ -177,6 +179,19 @@ def test_what_is_used_and_not_finite_stays_so():
     assert g[0] == 3 and not np.isfinite(g[1])
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.complex64, np.complex128, np.float16, np.longdouble])
+@pytest.mark.parametrize("n", [1, 8, 37])
+def test_all_finite(dtype, n):
+    from cgrad._blas import all_finite
+    a = array(n).astype(dtype)
+    assert all_finite(a) and all_finite(a[::-1]) and all_finite(a[:0]) and all_finite(np.arange(n))
+    for place in {0, n // 2, n - 1}:
+        for bad in (np.nan, np.inf, -np.inf):
+            b = a.copy()
+            b[place] = bad
+            assert not all_finite(b) and not all_finite(b[::-1])
+
+
 # ------------------------------------------------------------------------------------------- vectors
 @pytest.mark.parametrize("dtype", [float, complex])
 def test_vector_ufuncs(dtype):
@@ -227,8 +242,8 @@ def test_dot_with_out():
 
 
 @pytest.mark.parametrize("shapes, axes", [
-    (((2, 3), (3, 4)), 1), (((2, 3, 4), (3, 4, 2)), 2), (((2, 3), (4,)), 0), (((2, 3), (3, 2)), ((0, 1), (1, 0))), (((), (2,)), 0),
-    (((2, 3, 4), (4, 5, 2)), ((-1, 0), (0, 2))), (((2, 3), (2, 4)), (0, 0)), (((2, 3), (4, 3)), (-1, [1])),
+    (((2, 3), (3, 4)), 1), (((2, 3, 4), (3, 4, 2)), 2), (((2, 3), (4,)), 0), (((2, 3), (3, 2)), ((0, 1), (1, 0))),
+    (((), (2,)), 0), (((2, 3, 4), (4, 5, 2)), ((-1, 0), (0, 2))), (((2, 3), (2, 4)), (0, 0)), (((2, 3), (4, 3)), (-1, [1])),
     (((0, 3), (3, 2)), 1), (((2, 0), (0, 2)), 1)], ids=str)
 def test_tensordot(shapes, axes):
     check(lambda x, y: np.tensordot(x, y, axes), *arrays(*shapes))
@@ -242,20 +257,34 @@ def test_tensordot_complex_and_bad_axes():
 
 
 # ------------------------------------------------------------------------------------------- einsum
-@pytest.mark.parametrize("call, shapes", [
-    ("ij,jk->ik", ((2, 3), (3, 4))), ("ij,jk", ((2, 3), (3, 4))), ("ba,cb", ((2, 3), (4, 2))), ("i,i->", ((3,), (3,))),
-    ("i,j->ij", ((2,), (3,))), ("ij,ij->ij", ((2, 3), (2, 3))), ("ij->ji", ((2, 3),)), ("ij->", ((2, 3),)), ("ij->i", ((2, 3),)),
-    ("ii->i", ((3, 3),)), ("ii", ((3, 3),)), ("iij->ji", ((2, 2, 3),)), ("iji->j", ((2, 3, 2),)), ("iii->i", ((2, 2, 2),)),
-    ("ii,i->i", ((3, 3), (3,))), ("ij,jj->i", ((2, 3), (3, 3))), ("ii,jj->ij", ((2, 2), (3, 3))),
-    ("...ij,...jk->...ik", ((2, 2, 3), (3, 2))), ("...ij,...jk", ((2, 1, 2, 3), (2, 3, 2))), ("i...,i...->...", ((2, 3), (2, 3))),
-    ("...,...", ((2, 3), (3,))), ("i...j->j...", ((2, 3, 2),)), ("...ii->...i", ((2, 3, 3),)), ("...i->...", ((2, 3),)),
-    ("i,i->", ((3,), (1,))), ("ij,ij->i", ((2, 1), (2, 3))), ("ij,jk->ik", ((2, 1), (3, 4))), ("ij,ij->ij", ((1, 3), (2, 3))),
-    ("ij,k->i", ((2, 3), (4,))), ("ij,kl->", ((2, 3), (2, 2))), (",ij->ij", ((), (2, 2))), (",", ((), ())), (" i j , j -> i ", ((2, 3), (3,))),
-    ("ij,jk,kl->il", ((2, 3), (3, 2), (2, 2))), ("ij,jk,k->i", ((2, 3), (3, 2), (2,))), ("i,i,i->i", ((3,), (3,), (3,))),
-    ("i,i,i,i->", ((3,),) * 4), ("bij,bjk,bk->bi", ((2, 2, 3), (2, 3, 2), (2, 2))), ("ii,ij,...j->...i", ((2, 2), (2, 3), (2, 3))),
-    ("Ab,bC->CA", ((2, 3), (3, 2))), ("ij,jk->ik", ((0, 3), (3, 2))), ("ij,jk->ik", ((2, 0), (0, 2))), ("ijk,jil->kl", ((2, 3, 4), (3, 2, 2)))],
-    ids=str)
-def test_einsum(call, shapes):
+EINSUMS = [
+    "ij,jk->ik : 2x3 3x4", "ij,jk : 2x3 3x4", "ba,cb : 2x3 4x2", "i,i-> : 3 3", "i,j->ij : 2 3", "ij,ij->ij : 2x3 2x3",
+    "ij->ji : 2x3", "ij-> : 2x3", "ij->i : 2x3", "ii->i : 3x3", "ii : 3x3", "iij->ji : 2x2x3", "iji->j : 2x3x2",
+    "iii->i : 2x2x2", "ii,i->i : 3x3 3", "ij,jj->i : 2x3 3x3", "ii,jj->ij : 2x2 3x3", "...ij,...jk->...ik : 2x2x3 3x2",
+    "...ij,...jk : 2x1x2x3 2x3x2", "i...,i...->... : 2x3 2x3", "...,... : 2x3 3", "i...j->j... : 2x3x2",
+    "...ii->...i : 2x3x3", "...i->... : 2x3", "i,i-> : 3 1", "ij,ij->i : 2x1 2x3", "ij,jk->ik : 2x1 3x4",
+    "ij,ij->ij : 1x3 2x3", "ij,k->i : 2x3 4", "ij,kl-> : 2x3 2x2", ",ij->ij : - 2x2", ", : - -",
+    " i j , j -> i  : 2x3 3", "ij,jk,kl->il : 2x3 3x2 2x2", "ij,jk,k->i : 2x3 3x2 2", "i,i,i->i : 3 3 3",
+    "i,i,i,i-> : 3 3 3 3", "bij,bjk,bk->bi : 2x2x3 2x3x2 2x2", "ii,ij,...j->...i : 2x2 2x3 2x3", "Ab,bC->CA : 2x3 3x2",
+    "ij,jk->ik : 0x3 3x2", "ij,jk->ik : 2x0 0x2", "ijk,jil->kl : 2x3x4 3x2x2",
+]
+LARGE_EINSUMS = [
+    "ij,jk->ik : 30x40 40x20", "bij,bjk->bik : 6x20x15 6x15x12", "bhqd,bhkd->bhqk : 2x3x12x16 2x3x14x16",
+    "...ij,jk->...ik : 2x5x20x15 15x12", "ijk,kjl->il : 10x12x14 14x12x9", "ij,jk,kl->il : 20x30 30x25 25x20",
+    "i,ij,j-> : 50 50x60 60", "bi,bi->b : 200x100 200x100", "ijk,jk->i : 20x20x30 20x30", "ij,kj-> : 60x20 50x20",
+    "aij,bij->ab : 5x30x20 6x30x20",
+]
+
+
+def parsed(case):
+    """Subscripts and shapes of a line like "ij,jk->ik : 2x3 3x4"; - is a number."""
+    call, shapes = case.rsplit(" : ", 1)
+    return call, [() if shape == "-" else tuple(map(int, shape.split("x"))) for shape in shapes.split()]
+
+
+@pytest.mark.parametrize("case", EINSUMS)
+def test_einsum(case):
+    call, shapes = parsed(case)
     check(lambda *xs: np.einsum(call, *xs), *arrays(*shapes))
 
 
@@ -264,7 +293,8 @@ def test_einsum_other_forms():
     check(lambda x, y: np.einsum(x, [0, 1], y, [1, 2]), *arrays((2, 3), (3, 2)))
     check(lambda x, y: np.einsum(x, [..., 30], y, [30, 2], [..., 2]), *arrays((2, 3), (3, 2)))
     check(lambda x, y, z: np.einsum("ij,jk,kl", x, y, z, optimize=True), *arrays((2, 3), (3, 2), (2, 2)))
-    check(lambda x, y, z: np.einsum("ij,jk,kl", x, y, z, optimize=["einsum_path", (1, 2), (0, 1)]), *arrays((2, 3), (3, 2), (2, 2)))
+    path = ["einsum_path", (1, 2), (0, 1)]
+    check(lambda x, y, z: np.einsum("ij,jk,kl", x, y, z, optimize=path), *arrays((2, 3), (3, 2), (2, 2)))
     check(lambda x, y: np.einsum("ij,jk", x, y, dtype=complex), *arrays((2, 3), (3, 2)))
     check(lambda x, y: np.einsum("ij,jk->ki", x, y), *arrays((2, 3), (3, 2), dtype=complex))
     check(lambda x: np.einsum("ij,j->i", x, [1, 2, 3]), array((2, 3)))
@@ -288,13 +318,10 @@ def test_einsum_out_and_errors():
         cgrad.grad(lambda x: np.einsum("ij,jk->il", x, x).sum())(np.eye(2))
 
 
-@pytest.mark.parametrize("call, shapes", [
-    ("ij,jk->ik", ((30, 40), (40, 20))), ("bij,bjk->bik", ((6, 20, 15), (6, 15, 12))), ("bhqd,bhkd->bhqk", ((2, 3, 12, 16), (2, 3, 14, 16))),
-    ("...ij,jk->...ik", ((2, 5, 20, 15), (15, 12))), ("ijk,kjl->il", ((10, 12, 14), (14, 12, 9))), ("ij,jk,kl->il", ((20, 30), (30, 25), (25, 20))),
-    ("i,ij,j->", ((50,), (50, 60), (60,))), ("bi,bi->b", ((200, 100), (200, 100))), ("ijk,jk->i", ((20, 20, 30), (20, 30))),
-    ("ij,kj->", ((60, 20), (50, 20))), ("aij,bij->ab", ((5, 30, 20), (6, 30, 20)))], ids=str)
-def test_large_einsum_goes_to_blas(call, shapes):
+@pytest.mark.parametrize("case", LARGE_EINSUMS)
+def test_large_einsum_goes_to_blas(case):
     """The same adjoints by matrix products: against einsum itself, with single and batched seeds, and in a recorded sweep."""
+    call, shapes = parsed(case)
     xs = arrays(*shapes)
     z, pullback = cgrad.vjp(lambda *xs: np.einsum(call, *xs), *xs)
     assert bit_identical(z, np.einsum(call, *xs))
@@ -310,7 +337,10 @@ def test_large_einsum_goes_to_blas(call, shapes):
     seed = seed if seed.ndim else seed[()]
     for got, want in zip(pullback(seed), right):
         np.testing.assert_allclose(got, want, rtol=1e-10, atol=1e-10)
-    again = cgrad.grad(lambda s: sum(np.sum(g * x) for g, x in zip(cgrad.vjp(lambda *xs: np.einsum(call, *xs), *xs)[1](s), xs)))(seed)
+
+    def by_seed(s):
+        return sum(np.sum(g * x) for g, x in zip(cgrad.vjp(lambda *xs: np.einsum(call, *xs), *xs)[1](s), xs))
+    again = cgrad.grad(by_seed)(seed)
     np.testing.assert_allclose(again, len(xs) * z, rtol=1e-10)
     if z.size and z.size < 100:
         jacobian = cgrad.jacobian(lambda x: np.einsum(call, x, *xs[1:]))(xs[0])
@@ -334,8 +364,8 @@ def test_writing_to_views_of_einsum():
 
 
 # ------------------------------------------------------------------------------------------- kron, cross
-@pytest.mark.parametrize("shapes", [((2,), (3,)), ((2, 3), (2, 2)), ((2,), (2, 3)), ((2, 1, 2), (3,)), ((), (2, 2)), ((3,), ()), ((), ()),
-                                    ((0, 2), (2, 2))], ids=str)
+@pytest.mark.parametrize("shapes", [((2,), (3,)), ((2, 3), (2, 2)), ((2,), (2, 3)), ((2, 1, 2), (3,)), ((), (2, 2)),
+                                    ((3,), ()), ((), ()), ((0, 2), (2, 2))], ids=str)
 def test_kron(shapes):
     check(np.kron, *arrays(*shapes))
 
@@ -349,7 +379,8 @@ def test_kron_complex_and_noncontiguous():
 @pytest.mark.parametrize("shapes, axes", [
     (((3,), (3,)), {}), (((4, 3), (3,)), {}), (((2, 1, 3), (4, 3)), {}), (((3, 4), (3, 4)), dict(axis=0)),
     (((3, 4), (4, 3)), dict(axisa=0, axisb=1, axisc=0)), (((2, 3), (5, 1, 3)), dict(axisc=1)),
-    (((2,), (2,)), {}), (((4, 2), (2,)), {}), (((2,), (3,)), {}), (((4, 3), (2,)), {}), (((2, 4), (4, 3)), dict(axisa=0, axisc=0))], ids=str)
+    (((2,), (2,)), {}), (((4, 2), (2,)), {}), (((2,), (3,)), {}), (((4, 3), (2,)), {}),
+    (((2, 4), (4, 3)), dict(axisa=0, axisc=0))], ids=str)
 @pytest.mark.filterwarnings("ignore:Arrays of 2-dimensional vectors:DeprecationWarning")
 def test_cross(shapes, axes):
     check(lambda x, y: np.cross(x, y, **axes), *arrays(*shapes))
@@ -363,8 +394,10 @@ def test_cross_of_linalg():
 
 
 # ------------------------------------------------------------------------------------------- chains and powers
-@pytest.mark.parametrize("shapes", [((2, 3), (3, 4)), ((2, 3), (3, 4), (4, 2)), ((10, 2), (2, 10), (10, 2)), ((3,), (3, 4), (4, 2)), ((2, 3), (3, 4), (4,)),
-                                    ((3,), (3, 4), (4,)), ((4, 2), (2, 3), (3, 5), (5, 2)), ((3,), (3, 2), (2, 4), (4, 2), (2,))], ids=str)
+@pytest.mark.parametrize("shapes", [((2, 3), (3, 4)), ((2, 3), (3, 4), (4, 2)), ((10, 2), (2, 10), (10, 2)),
+                                    ((3,), (3, 4), (4, 2)), ((2, 3), (3, 4), (4,)), ((3,), (3, 4), (4,)),
+                                    ((4, 2), (2, 3), (3, 5), (5, 2)),
+                                    ((3,), (3, 2), (2, 4), (4, 2), (2,))], ids=str)
 def test_multi_dot(shapes):
     check(lambda *xs: np.linalg.multi_dot(xs), *arrays(*shapes))
 
@@ -420,9 +453,10 @@ def test_convolve_of_numbers_lists_and_nothing():
 
 
 @pytest.mark.parametrize("call", [
-    lambda x: np.cov(x), lambda x: np.cov(x, rowvar=False), lambda x: np.cov(x, bias=True), lambda x: np.cov(x, ddof=2), lambda x: np.cov(x[0]),
-    lambda x: np.cov(x[0], x[1]), lambda x: np.cov(x, x[:1] * x[1:2]), lambda x: np.cov(x, x * x, rowvar=False), lambda x: np.corrcoef(x),
-    lambda x: np.cov(x, fweights=[1, 2, 1, 3, 1]), lambda x: np.cov(x, aweights=[.1, .2, 1., 3, 1]), lambda x: np.corrcoef(x, rowvar=False),
+    lambda x: np.cov(x), lambda x: np.cov(x, rowvar=False), lambda x: np.cov(x, bias=True), lambda x: np.cov(x, ddof=2),
+    lambda x: np.cov(x[0]), lambda x: np.cov(x[0], x[1]), lambda x: np.cov(x, x[:1] * x[1:2]),
+    lambda x: np.cov(x, x * x, rowvar=False), lambda x: np.corrcoef(x), lambda x: np.corrcoef(x, rowvar=False),
+    lambda x: np.cov(x, fweights=[1, 2, 1, 3, 1]), lambda x: np.cov(x, aweights=[.1, .2, 1., 3, 1]),
     lambda x: np.cov(x, fweights=[1, 2, 1, 3, 1], aweights=[.1, .2, 1., 3, 1], ddof=0),
     lambda x: np.cov(x, fweights=[1, 2, 1, 3, 1], aweights=[.1, .2, 1., 3, 1]), lambda x: np.corrcoef(x[0], x[1])])
 def test_cov_and_corrcoef(call):

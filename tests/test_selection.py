@@ -314,6 +314,7 @@ def test_flat():
         return y * x
     check(whole, draw(2, 3), draw(2))
     check(whole, draw(), draw(1))
+    check(lambda x: x.flat[0] * x.flat[[0, 0]], np.array(1.5))
 
 
 # ---------------------------------------------------------------------------------------------- errors

@@ -19,7 +19,7 @@ Everything else is NumPy's: same names, same arguments, same results. What is no
 >>> cgrad.jacobian(powers)(2.0)
 array([ 0.,  1.,  4., 12.])
 
-Uses the rules; nothing of cgrad uses it.
+Uses the rules; used by no other part of cgrad.
 """
 import importlib as _importlib
 

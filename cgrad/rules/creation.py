@@ -1,7 +1,7 @@
 """Rules of array creation and conversion: zeros_like and its relatives, copy, astype, real, imag, conj, linspace, vander.
 
 What is created like a tracked array is an Array without a derivative: a constant that tracked values can be written into. Uses
-`registry`.
+`registry` and `shape`.
 """
 import operator
 
@@ -10,6 +10,7 @@ from numpy.lib.array_utils import normalize_axis_index
 
 from .registry import (Inverse, Sample, constant, copy_of, deliver, implements, is_array, method, plain_function, plain_value, prop,
                        record, setter, structural, tracked)
+from .shape import array_of
 
 
 # ------------------------------------------------------------------------------------------------ created like another array
@@ -55,7 +56,7 @@ COPY = structural("copy", vjp=(lambda gz, z, x: gz,), linear=True,
 
 @implements(np.copy)
 def copy(a, order="K", subok=False):
-    given = plain_value(a)
+    given = array_of(a)
     if order in ("K", "k", "A", "a") or given.flags.forc and given.flags.fortran == (order in ("F", "f")) or given.ndim < 2:
         return copy_of(a)
     return record(COPY, given.copy(order), (a,))
@@ -73,7 +74,7 @@ ASTYPE = structural("astype", vjp=(lambda gz, z, x: gz,), linear=True,
 
 @method("astype")
 def astype_method(self, dtype, order="K", casting="unsafe", subok=True, copy=True):
-    given = plain_value(self)
+    given = array_of(self)
     value = given.astype(dtype, order, casting, subok, copy)
     if value.dtype == given.dtype:
         return self if self.is_scalar or not copy else copy_of(self)
@@ -103,15 +104,15 @@ CONJ = structural("conjugate", vjp=(lambda gz, z, x: np.conjugate(gz) if gz.dtyp
 @implements(np.real)
 @prop("real")
 def real(val):
-    given = plain_value(val)
-    return record(REAL, given.real, (val,), None, val) if given.dtype.kind == "c" else val
+    return record(REAL, plain_value(val).real, (val,), None, val) if val.dtype.kind == "c" else val
 
 
 @implements(np.imag)
 @prop("imag")
 def imag(val):
-    given = plain_value(val)
-    return record(IMAG, given.imag, (val,), None, val) if given.dtype.kind == "c" else given.imag
+    if val.dtype.kind != "c":
+        return array_of(val).imag
+    return record(IMAG, plain_value(val).imag, (val,), None, val)
 
 
 @setter("real")

@@ -20,8 +20,11 @@ def diff_vjp(gz, z, x, *, n, axis):
     if z.shape[axis] == 0:                          # fewer elements than differences
         return np.zeros(gz.shape[:gz.ndim - z.ndim] + x.shape, gz.dtype)
     zeros = np.zeros(gz.shape[:axis] + (n,) + (gz.shape[axis + 1:] if axis != -1 else ()), gz.dtype)
-    gx = np.diff(gz, n, axis, prepend=zeros, append=zeros)
-    return -gx if n % 2 else gx
+    gx = np.diff(np.concatenate((zeros, gz, zeros), axis), n - n % 2, axis)
+    if n % 2 == 0:
+        return gx
+    before = (slice(None),) * (axis % gx.ndim)
+    return gx[before + (slice(None, -1),)] - gx[before + (slice(1, None),)]
 
 
 DIFF = structural("diff", vjp=(diff_vjp,), linear=True,
@@ -123,7 +126,8 @@ def slopes_along(f, axis, step, edge_order):
 
 
 # ---------------------------------------------------------------------------------------------- trapezoid
-@implements(np.trapezoid)
+# np.trapz until NumPy 2.3, where the name went
+@implements(np.trapezoid, *([vars(np)["trapz"]] if "trapz" in vars(np) else []))
 def trapezoid(y, x=None, dx=1.0, axis=-1):
     y = as_operand(y)
     if x is None:
@@ -147,9 +151,11 @@ def segments(x, xp):
     nor is there one between two points at the same place.
     """
     x, xp = plain_value(x), plain_value(xp)
-    low = np.clip(np.searchsorted(xp, x, "right") - 1, 0, max(len(xp) - 2, 0))
+    # the one before the first place to the right of x, but the last point has none
+    low = np.maximum(np.minimum(np.searchsorted(xp, x, "right") - 1, len(xp) - 2), 0)
     high = np.minimum(low + 1, len(xp) - 1)
-    return low, high, (x >= xp[low]) & (x <= xp[high]) & (xp[low] < xp[high])
+    before, after = xp[low], xp[high]
+    return low, high, (x >= before) & (x <= after) & (before < after)
 
 
 def interp_slope(x, xp, fp):
@@ -187,7 +193,8 @@ INTERP = structural(
     "interp", vjp=(interp_vjp_x, interp_vjp_xp, interp_vjp_fp), reads=("*", "*", "*"),
     samples=[
         Sample(lambda x, f: np.interp(x, [-1.5, -0.5, 1.0, 1.5], f), ((2, 4), (4,))),
-        Sample(lambda x, p, f: np.interp(x, np.cumsum(p), f, left=1.0), ((5,), (3,), (3,)), domain=((0, 3), (0.5, 1), (-1, 1))),
+        Sample(lambda x, p, f: np.interp(x, np.cumsum(p), f, left=1.0), ((5,), (3,), (3,)),
+               domain=((0, 3), (0.5, 1), (-1, 1))),
         Sample(lambda x, f: np.interp(x, [0.3, 1.0, 0.1], f, period=1.5), ((4,), (3,)))])
 
 

@@ -61,80 +61,115 @@ def once(labels):
 
 
 # ---------------------------------------------------------------------------------------------- adjoints
+class Adjoint:
+    """How the adjoint of one operand is computed: what follows from labels and shapes alone, worked out once.
+
+    Parameters
+    ----------
+    i : int
+        The operand.
+    inputs, output : tuples of labels
+    shapes : tuple of shapes
+        Of all operands.
+    """
+
+    def __init__(self, i, inputs, output, shapes):
+        own, shape = inputs[i], shapes[i]
+        size = dict(zip(own, shape))
+        others = [(labels, n) for j, (labels, n) in enumerate(zip(inputs, shapes)) if j != i]
+        known = set(output).union(*(labels for labels, _ in others))
+        # an axis of size 1 was stretched, and is summed over; along a label of this operand alone all places get the same
+        target = tuple(label for label in once(own) if label in known and size[label] != 1)
+        # an axis that only one of the others has is summed first, where it costs least
+        count = {}
+        for labels, _ in others:
+            for label in set(labels):
+                count[label] = count.get(label, 0) + 1
+        self.sums, terms, sizes = [], [], {}
+        for k, (labels, n) in enumerate(others):
+            keep = tuple(label for label in once(labels) if label in output or label in target or count[label] > 1)
+            if keep != labels:
+                self.sums.append((k, as_subscripts(labels) + "->" + as_subscripts(keep)))
+            terms.append(keep)
+        for labels, n in ((own, shape), *others):
+            for label, m in zip(labels, n):
+                sizes[label] = m if m != 1 else sizes.get(label, 1)
+        self.output, self.target, self.own = output, target, own
+        self.subscripts = ",".join("..." * (k == 0) + as_subscripts(t) for k, t in enumerate((output, *terms))) \
+            + "->..." + as_subscripts(target)
+        self.work = math.prod(sizes[label] for label in set(output).union(*terms))
+        other_sizes = dict(zip(*others[0])) if len(others) == 1 else {}
+        self.product = matrix_product(output, terms[0], target) if len(terms) == 1 and all(
+            other_sizes[label] == sizes[label] for label in terms[0]) else None
+        # from the axes of the target to those of the operand
+        found = {label: max(n[labels.index(label)] for labels, n in ((output, [sizes[o] for o in output]), *others)
+                            if label in labels) for label in target}
+        kept = once(own)
+        self.shape = tuple(found.get(label, 1) for label in kept) if target != kept else None
+        self.full = tuple(size[label] for label in kept)
+        self.stretched = tuple(found.get(label, 1) for label in kept) != self.full
+        self.diagonal = kept != own
+
+    def contract(self, gz, *others):
+        """The einsum of gz, which may have leading axes, and the other operands; has the axes `target`."""
+        if self.sums:
+            others = list(others)
+            for k, subscripts in self.sums:
+                others[k] = np.einsum(subscripts, others[k])
+        large = others and self.work * math.prod(gz.shape[:gz.ndim - len(self.output)]) >= WORTH_BLAS
+        if large and self.product is not None:
+            return by_matmul(gz, others[0], *self.product)
+        return np.einsum(self.subscripts, gz, *others, optimize=bool(large) and len(others) > 1)
+
+    def finish(self, g, lead):
+        """The adjoint from its part along `target`."""
+        if self.shape is not None:
+            g = g.reshape(lead + self.shape)
+        if self.stretched:
+            g = np.broadcast_to(g, lead + self.full)
+        return spread_diagonal(g, self.own) if self.diagonal else g
+
+
+adjoint_of = functools.lru_cache(4096)(Adjoint)
+
+
 def einsum_vjp(i, gz, z, *operands, inputs, output):
-    own, shape = inputs[i], as_array(operands[i]).shape
-    lead = gz.shape[:gz.ndim - z.ndim]
-    others = [(as_array(x), labels) for j, (x, labels) in enumerate(zip(operands, inputs)) if j != i]
-    known = set(output).union(*(labels for _, labels in others))
-    size = dict(zip(own, shape))
-    # an axis of size 1 was stretched, and is summed over; of a label that only this operand has all places get the same
-    target = tuple(label for label in once(own) if label in known and size[label] != 1)
-
-    def contract(gz, *arrays):
-        return contraction(gz, output, list(zip(arrays, (labels for _, labels in others))), target)
-
-    g = strong_contraction(contract, gz, *(x for x, _ in others)) if others else contract(gz)
-    found = dict(zip(target, g.shape[len(lead):]))
-    g = g.reshape(lead + tuple(found.get(label, 1) for label in once(own)))
-    full = lead + tuple(size[label] for label in once(own))
-    if g.shape != full:
-        g = np.broadcast_to(g, full)
-    return g if len(set(own)) == len(own) else spread_diagonal(g, own)
+    operands = [as_array(x) for x in operands]
+    adjoint = adjoint_of(i, inputs, output, tuple([x.shape for x in operands]))
+    others = operands[:i] + operands[i + 1:]
+    g = strong_contraction(adjoint.contract, gz, *others) if others else adjoint.contract(gz)
+    return adjoint.finish(g, gz.shape[:gz.ndim - z.ndim])
 
 
-def contraction(gz, output, others, target):
-    """The einsum of gz, which has leading axes before those of `output`, and the others, with the axes `target`."""
-    # an axis that neither gz nor the result has is summed first, where it costs least
-    needed = set(output).union(target)
-    shared = {}
-    for _, labels in others:
-        for label in set(labels):
-            shared[label] = shared.get(label, 0) + 1
-    for k, (x, labels) in enumerate(others):
-        keep = tuple(label for label in once(labels) if label in needed or shared[label] > 1)
-        if keep != labels:
-            others[k] = np.einsum(x, labels, keep), keep
-    sizes = dict(zip(output, gz.shape[gz.ndim - len(output):]))
-    for x, labels in others:
-        for label, n in zip(labels, x.shape):
-            sizes[label] = max(n, sizes.get(label, 1))
-    work = math.prod(sizes.values()) * math.prod(gz.shape[:gz.ndim - len(output)])
-    large = work >= WORTH_BLAS and bool(others)
-    if large and len(others) == 1:
-        product = by_matmul(gz, output, *others[0], target)
-        if product is not None:
-            return product
-    arguments = [part for x, labels in others for part in (x, labels)]
-    return np.einsum(gz, (Ellipsis, *output), *arguments, (Ellipsis, *target), optimize=large and len(others) > 1)
-
-
-def by_matmul(gz, output, y, labels, target):
-    """The same contraction of two as a product of matrices: axes of both and the result are a batch, axes of both are
+def matrix_product(left, right, target):
+    """The contraction of two as a product of matrices: axes of both and the target are a batch, axes of both alone are
     summed, and the rest are rows and columns. None if it has no such form.
     """
-    n_lead = gz.ndim - len(output)
-    place = {label: n_lead + i for i, label in enumerate(output)}
-    both = [label for label in output if label in labels]
-    batch = [label for label in both if label in target]
-    summed = [label for label in both if label not in target]
-    rows, columns = [t for t in target if t not in labels], [t for t in target if t not in output]
-    if not summed or len(batch) + len(summed) + len(rows) < len(output) \
-            or any(gz.shape[place[label]] != y.shape[labels.index(label)] for label in both):
+    both = [label for label in left if label in right]
+    batch, summed = [t for t in both if t in target], [t for t in both if t not in target]
+    rows, columns = [t for t in target if t not in right], [t for t in target if t not in left]
+    if not summed or len(both) + len(rows) < len(left) or len(both) + len(columns) < len(right):
         return None
-    # leading axes are rows too
-    row_axes = (*range(n_lead), *(place[t] for t in rows))
-    row_shape = tuple(gz.shape[a] for a in row_axes)
-    column_shape = tuple(y.shape[labels.index(t)] for t in columns)
-    batch_shape = tuple(gz.shape[place[t]] for t in batch)
-    inner = math.prod(gz.shape[place[t]] for t in summed)
-    left = gz.transpose((*(place[t] for t in batch), *row_axes, *(place[t] for t in summed)))
-    right = y.transpose([labels.index(t) for t in (*batch, *summed, *columns)])
-    product = np.matmul(left.reshape(batch_shape + (math.prod(row_shape), inner)),
-                        right.reshape(batch_shape + (inner, math.prod(column_shape))))
-    product = product.reshape(batch_shape + row_shape + column_shape)
-    order = {t: len(batch) + n_lead + i for i, t in enumerate((*rows, *columns))}
-    order.update((t, i) for i, t in enumerate(batch))
-    return product.transpose((*range(len(batch), len(batch) + n_lead), *(order[t] for t in target)))
+    order = (*batch, *rows, *columns)
+    return (tuple(left.index(t) - len(left) for t in batch), tuple(left.index(t) - len(left) for t in rows),
+            tuple(left.index(t) - len(left) for t in summed), tuple(right.index(t) for t in (*batch, *summed, *columns)),
+            len(columns), tuple(order.index(t) - len(order) for t in target))
+
+
+def by_matmul(gz, y, batch, rows, summed, y_axes, n_columns, order):
+    """The product that `matrix_product` found; leading axes of gz are rows too."""
+    n_lead, n_batch = gz.ndim - len(batch) - len(rows) - len(summed), len(batch)
+    left = gz.transpose((*(a + gz.ndim for a in batch), *range(n_lead), *(a + gz.ndim for a in (*rows, *summed))))
+    right = y.transpose(y_axes)
+    n_rows = left.ndim - n_batch - len(summed)
+    head, row_shape = left.shape[:n_batch], left.shape[n_batch:n_batch + n_rows]
+    inner, column_shape = math.prod(left.shape[n_batch + n_rows:]), right.shape[right.ndim - n_columns:]
+    product = np.matmul(left.reshape(head + (math.prod(row_shape), inner)),
+                        right.reshape(head + (inner, math.prod(column_shape))))
+    product = product.reshape(head + row_shape + column_shape)
+    # the batch lies before the leading axes
+    places = (*range(n_batch), *range(n_batch + n_lead, product.ndim))
+    return product.transpose((*range(n_batch, n_batch + n_lead), *(places[a] for a in order)))
 
 
 def spread_diagonal(g, labels):

@@ -8,7 +8,7 @@ from cgrad._parts import part
 
 from .inplace import cycled
 from .registry import copy_of, method, plain_value, prop, setter
-from .selection import index_flat
+from .selection import index_flat, with_axis
 
 
 class Flat:
@@ -49,22 +49,19 @@ class Flat:
         return np.arange(self.base.size)[index]
 
     def __getitem__(self, index):
-        base = self.base if self.base.ndim else np.reshape(self.base, 1)
+        base = with_axis(self.base)
         places = self._places(index)
         values = np.asarray(plain_value(base)).flat[index]
         return part(base, index_flat(places, base.shape), values)
 
     def __setitem__(self, index, value):
+        base = with_axis(self.base)
         places = self._places(index)
         if np.size(plain_value(value)) == 0:
             raise ValueError("flat: an empty array cannot be assigned")
-        if self.base.ndim == 0:
-            if places.size:
-                self.base[...] = np.reshape(value, -1)[0] if np.ndim(plain_value(value)) else value
-        elif places.ndim == 0:
-            self.base[index_flat(places, self.base.shape)] = value
-        else:
-            self.base[index_flat(places, self.base.shape)] = cycled(value, np.arange(places.size)).reshape(places.shape)
+        if np.ndim(places):
+            value = cycled(value, np.arange(places.size)).reshape(places.shape)
+        base[index_flat(places, base.shape)] = value
 
     def copy(self):
         """A one-dimensional copy."""

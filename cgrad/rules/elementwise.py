@@ -9,7 +9,7 @@ from cgrad import _kernels as k
 from cgrad._array import bind_operators
 
 from .keywords import call_with
-from .registry import Sample, elementwise, plain_function, zero
+from .registry import Sample, elementwise, plain_function, structural, zero
 
 LOG2, LOG10 = np.log(2.0), np.log(10.0)
 POSITIVE = (0.1, 3.0)
@@ -107,5 +107,9 @@ plain_function(np.equal, np.not_equal, np.less, np.less_equal, np.greater, np.gr
                np.signbit, np.logical_and, np.logical_or, np.logical_xor, np.logical_not)
 
 absolute = elementwise(np.absolute, lambda x: np.sign(x), complex=False)
+# |z| is real: d|z|/dx - i d|z|/dy = conj(z)/|z|, 0 at 0
+absolute.complex_op = structural("absolute_complex", reads=("xz",),
+                                 vjp=(lambda gz, z, x: gz * k.over_or_zero(np.conj(x), z),),
+                                 samples=[Sample(np.absolute, ((3, 2),), complex=True)])
 bind_operators((add, subtract, multiply, divide, power, square, sqrt, reciprocal, positive, negative, absolute),
                call_with)

@@ -9,7 +9,7 @@ from cgrad._parts import own
 
 from .registry import (Sample, implements, is_array, method, overwrite, plain_tree, plain_value, record, structural,
                        tracked, ufunc_method)
-from .selection import check_index, in_range, index_along, index_flat
+from .selection import check_index, in_range, index_along, index_flat, with_axis
 
 __all__ = ["cycled"]
 
@@ -44,6 +44,7 @@ def put(a, ind, v, mode="raise"):
     outside = (positions < -a.size) | (positions >= a.size)
     if outside.any():
         raise IndexError(f"index {positions[outside][0]} is out of bounds for axis 0 with size {a.size}")
+    a = with_axis(a)
     a[index_flat(positions, a.shape)] = cycled(v, np.arange(positions.size))
 
 
@@ -60,6 +61,7 @@ def put_along_axis(arr, indices, values, axis):
     if not is_array(arr):
         return onto_plain(np.put_along_axis, arr, indices, values, axis)
     np.take_along_axis(np.empty(arr.shape, bool), indices, axis)        # NumPy's own errors
+    arr = with_axis(arr)
     arr[index_along(indices, axis, arr.shape)] = values
 
 

@@ -284,7 +284,7 @@ def repeat(a, repeats, axis=None):
     counts = np.array(repeats)
     if counts.size == 1:
         counts = int(counts.item())
-    return record(REPEAT, value, (a,), {"repeats": counts, "axis": normalize_axis_index(axis, given.ndim) - given.ndim})
+    return record(REPEAT, value, (a,), {"repeats": counts, "axis": normalize_axis_index(axis, value.ndim) - value.ndim})
 
 
 @implements(np.resize)
@@ -322,8 +322,8 @@ def delete(arr, obj, axis=None):
     if axis is None:
         arr, axis = ravel(arr), 0
     given = plain_value(arr)
-    axis = normalize_axis_index(axis, given.ndim) - given.ndim
     value = np.delete(given, obj, axis)
+    axis = normalize_axis_index(axis, value.ndim) - value.ndim
     kept = np.zeros(given.shape[axis], bool)
     kept[np.delete(np.arange(given.shape[axis]), obj)] = True
     return record(DELETE, value, (arr,), {"kept": kept, "axis": axis})

@@ -41,7 +41,7 @@ def radial(x, gz, z, restore, factor=1, scale=np.multiply, kink=None):
         return scale(x, restore(gz / z) * factor)
     g, norm = restore(gz), restore(z)
     at_kink = norm == 0 if kink is None else kink | (norm == 0)
-    if is_array(gz):
+    if is_array(gz) and np.any(at_kink):
         slope = restore(slope_at_zero(gz, z))
         # but for its slope the adjoint is 0 there
         smooth = at_kink & (np.abs(g - slope * norm) <= 1e-3 * np.abs(slope * norm))

@@ -9,7 +9,7 @@ from cgrad._parts import part
 
 from .registry import (Sample, deliver, implements, is_array, method, overwrite, plain_function, plain_tree,
                        plain_value, record, structural, tracked)
-from .selection import index_flat, index_on_axis
+from .selection import index_flat, index_on_axis, with_axis
 
 plain_function(np.argsort, np.argpartition, np.lexsort, np.searchsorted, np.digitize, np.nonzero, np.flatnonzero, np.argwhere,
                np.isin)
@@ -109,7 +109,7 @@ def with_values(values, ar, axis=None, equal_nan=True):
         places = np.empty_like(index)
         places[np.argsort(values)] = index
         index = places
-    ar = ar if ar.ndim else np.reshape(ar, 1)
+    ar = with_axis(ar)
     return part(ar, index_flat(index, ar.shape), values)
 
 

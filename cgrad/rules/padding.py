@@ -153,6 +153,6 @@ def pad(array, pad_width, mode="constant", **kwargs):
         return pad_by_steps(array, widths, constant_margins(constants, value.ndim, value.dtype))
     if mode in CHOOSING_VALUES:
         return pad_by_steps(array, widths, chosen_margins(CHOOSING_VALUES[mode], lengths))
-    pads = [(axis - value.ndim, width[0], source_of(given.shape[axis], tuple(width), mode, tuple(lengths[axis]), kwargs))
+    pads = [(axis - value.ndim, width[0], source_of(np.shape(given)[axis], tuple(width), mode, tuple(lengths[axis]), kwargs))
             for axis, width in enumerate(widths) if any(width)]
     return record(PAD, value, (array,), {"pads": pads})

@@ -4,6 +4,7 @@ Axes are recorded as negative numbers, counted from the end of the input, so tha
 Uses the registry; `accumulations`, `statistics` and `norms` use its helpers.
 """
 from functools import lru_cache
+from math import prod as prod_of
 
 import numpy as np
 
@@ -76,10 +77,7 @@ def stretched(g, shape):
     """g over `shape`, to be read only: a full array where that is cheap, else a view."""
     if type(g) is Array:
         return np.broadcast_to(g, shape)
-    size = 1
-    for n in shape:
-        size *= n
-    if size <= FILL_SIZE:
+    if prod_of(shape) <= FILL_SIZE:
         full = np.empty(shape, g.dtype)
         full[...] = g
         return full
@@ -91,6 +89,8 @@ def stretched(g, shape):
 
 def spread(gz, z, x, axis, keepdims, where=True):
     """The adjoint of a sum: gz over all elements of x that went into it, 0 for those that `where` left out."""
+    if gz.ndim == 0 and where is True:
+        return stretched(gz, x.shape)
     g = restored(gz, x, axis, keepdims)
     if where is not True:
         g = np.where(np.broadcast_to(where, x.shape), g, 0)

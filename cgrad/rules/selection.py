@@ -10,7 +10,7 @@ from cgrad._parts import part
 from .registry import (Inverse, Sample, constant, deliver, implements, is_array, method, plain_value, record,
                        structural)
 
-__all__ = ["blank", "check_index", "index_along", "index_flat", "index_on_axis"]
+__all__ = ["blank", "check_index", "index_along", "index_flat", "index_on_axis", "with_axis"]
 
 
 # ---------------------------------------------------------------------------------------------- indices
@@ -61,6 +61,11 @@ def index_along(indices, axis, shape):
     return tuple(indices if k == axis else other for k, other in enumerate(others))
 
 
+def with_axis(a):
+    """`a`, or a view of one element of it if it is 0-d."""
+    return a if a.ndim else np.reshape(a, 1)
+
+
 def blank(like, shape):
     """Zeros of the dtype of an adjoint, recorded if it is."""
     zeros = np.zeros(shape, like.dtype)
@@ -75,8 +80,7 @@ def take(a, indices, axis=None, out=None, mode="raise"):
     check_index("take", indices)
     result = np.take(plain_value(a), indices, axis, None, mode)
     if is_array(a):
-        if a.ndim == 0:
-            a = np.reshape(a, 1)
+        a = with_axis(a)
         size = a.size if axis is None else a.shape[axis]
         positions = in_range(indices, size, mode)
         index = index_flat(positions, a.shape) if axis is None else index_on_axis(positions, axis, a.ndim)
@@ -89,6 +93,7 @@ def take_along_axis(arr, indices, axis=-1):
     """np.take_along_axis."""
     check_index("take_along_axis", indices)
     value = np.take_along_axis(plain_value(arr), indices, axis)
+    arr = with_axis(arr)
     return part(arr, index_along(indices, axis, arr.shape), value)
 
 

@@ -6,12 +6,18 @@ Reversals and rotations are basic indexing, so that they are views as in NumPy. 
 from functools import lru_cache
 
 import numpy as np
-from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
+from numpy.lib.array_utils import normalize_axis_tuple
 
-from .registry import Inverse, Sample, implements, is_array, method, plain_function, plain_value, prop, record, structural
+from .registry import Inverse, Sample, copy_of, implements, is_array, method, plain_function, plain_value, prop, record, structural
 
 ALL = slice(None)
 REVERSED = slice(None, None, -1)
+
+
+def array_of(x):
+    """The value of x as what has ndarray's methods: a Python float as the array that NumPy's functions make of it."""
+    value = plain_value(x)
+    return np.array(value) if type(value) is float else value
 
 
 def is_view(value, given):
@@ -56,12 +62,11 @@ def reshaped(x, given, value, order="C"):
     """Record that NumPy made `value` of `given`, the value of x, with the same elements in the same order."""
     if not isinstance(value, np.ndarray):           # a NumPy scalar, which stays one
         return x
-    if is_view(value, given):
+    view_of = None
+    if is_view(value, given) and not x.is_scalar:
         if value.shape == given.shape:
             return x
         view_of = x
-    else:
-        view_of = None
     params = {"shape": value.shape} if order == "C" else {"shape": value.shape, "order": order}
     return record(RESHAPE, value, (x,), params, view_of)
 
@@ -74,7 +79,7 @@ def c_or_f(order, value):
 
 @implements(np.reshape)
 def reshape(a, shape=None, order="C", **kwargs):
-    given = plain_value(a)
+    given = array_of(a)
     if kwargs:                                      # copy=, and newshape= of NumPy before 2.4
         value = np.reshape(given, *(() if shape is None else (shape,)), order=order, **kwargs)
     else:
@@ -84,7 +89,7 @@ def reshape(a, shape=None, order="C", **kwargs):
 
 @method("reshape")
 def reshape_method(self, *shape, order="C", **kwargs):
-    given = plain_value(self)
+    given = array_of(self)
     value = given.reshape(*shape, order=order, **kwargs)
     return reshaped(self, given, value, "C" if order == "C" else c_or_f(order, given))
 
@@ -92,7 +97,7 @@ def reshape_method(self, *shape, order="C", **kwargs):
 @implements(np.ravel)
 @method("ravel")
 def ravel(a, order="C"):
-    given = plain_value(a)
+    given = array_of(a)
     if order in ("K", "k") and not given.flags.forc:
         # K is the order of memory: that of the axes by falling stride, whatever its sign
         return ravel(transpose(a, sorted(range(given.ndim), key=lambda axis: -abs(given.strides[axis]))))
@@ -103,7 +108,7 @@ def ravel(a, order="C"):
 
 @method("flatten")
 def flatten(self, order="C"):
-    given = plain_value(self)
+    given = array_of(self)
     if order in ("K", "k"):
         flat = ravel(self, "K")
         return record(RESHAPE, plain_value(flat).copy(), (flat,), {"shape": flat.shape})
@@ -113,22 +118,24 @@ def flatten(self, order="C"):
 @implements(np.squeeze)
 @method("squeeze")
 def squeeze(a, axis=None):
-    given = plain_value(a)
+    given = array_of(a)
     return reshaped(a, given, given.squeeze(axis))
 
 
 @implements(np.expand_dims)
 def expand_dims(a, axis):
-    given = plain_value(a)
+    given = array_of(a)
     return reshaped(a, given, np.expand_dims(given, axis))
 
 
 def at_least(function):
     """Handler of one of np.atleast_1d, np.atleast_2d, np.atleast_3d."""
     def one(a):
-        given = plain_value(a)
+        given = array_of(a)
         value = function(given)
-        return a if value is given else reshaped(a, given, value) if is_array(a) else value
+        if value is given:
+            return a
+        return reshaped(a, given, value) if is_array(a) else value
 
     def handler(*arys):
         return one(arys[0]) if len(arys) == 1 else tuple(map(one, arys))
@@ -166,7 +173,7 @@ def forwards(ndim):
 def transposed(x, value, axes):
     """Record NumPy's `value` of x with its axes permuted."""
     if axes == forwards(len(axes)):
-        return x
+        return copy_of(x) if x.is_scalar and isinstance(value, np.ndarray) else x
     return record(TRANSPOSE, value, (x,), {"axes": axes}, x)
 
 
@@ -174,7 +181,7 @@ def transposed(x, value, axes):
 def transpose(a, axes=None):
     if axes is None:
         return transpose_property(a)
-    given = plain_value(a)
+    given = array_of(a)
     ndim = given.ndim
     return transposed(a, given.transpose(axes), tuple([k if k < 0 else k - ndim for k in axes]))
 
@@ -188,7 +195,7 @@ def transpose_method(self, *axes):
 
 @prop("T")
 def transpose_property(self):
-    value = plain_value(self).T
+    value = array_of(self).T
     return transposed(self, value, forwards(value.ndim)[::-1])
 
 
@@ -200,10 +207,16 @@ def permuted(function):
     return implements(function)(handler)
 
 
-for function in (np.moveaxis, np.rollaxis, np.matrix_transpose):
-    permuted(function)
+permuted(np.moveaxis)
+permuted(np.rollaxis)
+permuted(np.matrix_transpose)
 method("swapaxes")(permuted(np.swapaxes))
-prop("mT")(permuted(np.matrix_transpose))
+
+
+@prop("mT")
+def matrix_transpose_property(self):
+    value = array_of(self).mT
+    return transposed(self, value, forwards(value.ndim)[:-2] + (-1, -2))
 
 
 # ------------------------------------------------------------------------------------------------ broadcasting
@@ -297,14 +310,14 @@ ROLL = structural(
 
 @implements(np.roll)
 def roll(a, shift, axis=None):
-    given = plain_value(a)
+    given = array_of(a)
     value = np.roll(given, shift, axis)
     if axis is None:
         shifts = tuple(np.ravel(shift).tolist())
     else:
-        axes = normalize_axis_tuple(axis, given.ndim, allow_duplicate=True)
+        axes = normalize_axis_tuple(axis, value.ndim, allow_duplicate=True)
         shifts, axes = np.broadcast_arrays(shift, axes)
-        shifts, axis = tuple(shifts.ravel().tolist()), tuple((axes.ravel() - given.ndim).tolist())
+        shifts, axis = tuple(shifts.ravel().tolist()), tuple((axes.ravel() - value.ndim).tolist())
     return record(ROLL, value, (a,), {"shift": shifts, "axis": axis})
 
 

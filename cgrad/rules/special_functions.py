@@ -8,7 +8,7 @@ import numpy as np
 
 from cgrad import _kernels as k
 
-from .products import as_array, as_operand
+from .products import as_array, as_operand, strong_contraction
 from .registry import Sample, elementwise, implements, is_array, not_differentiable, plain_value, record, structural
 
 __all__ = []
@@ -63,7 +63,8 @@ def bessel_i_vjp(gz, z, x, *, order):
     return k.strong_multiply(gz, slope)
 
 
-I0 = structural("i0", vjp=(lambda gz, z, x: bessel_i_vjp(gz, z, x, order=0),), reads=("x",), samples=[Sample(np.i0, ((4,),))])
+I0 = structural("i0", vjp=(lambda gz, z, x: bessel_i_vjp(gz, z, x, order=0),), reads=("x",),
+                samples=[Sample(np.i0, ((4,),))])
 BESSEL_I = structural("bessel_i", vjp=(bessel_i_vjp,), reads=("x",))
 
 
@@ -74,12 +75,9 @@ def i0(x):
 
 # ---------------------------------------------------------------------------------------------- polynomials
 def polyval_vjp_p(gz, z, p, x):
-    axes = tuple(range(-z.ndim, 0))
-    power, found = np.ones_like(plain_value(x)), []
-    for _ in range(p.shape[0]):
-        found.append(np.sum(k.strong_multiply(gz, power), axis=axes))
-        power = power * x
-    return np.stack(found[::-1], -1) if found else np.zeros(gz.shape[:gz.ndim - z.ndim] + (0,), z.dtype)
+    x = as_array(x)
+    x = x if x.dtype.kind in "fc" else x.astype(z.dtype)
+    return strong_contraction(np.matmul, gz.reshape(gz.shape[:gz.ndim - z.ndim] + (x.size,)), np.vander(x.ravel(), p.shape[0]))
 
 
 def polyval_vjp_x(gz, z, p, x):
@@ -97,8 +95,8 @@ POLYVAL = structural("polyval", vjp=(polyval_vjp_p, polyval_vjp_x), reads=("xy",
 def polyval(p, x):
     p, x = as_operand(p), as_operand(x)
     if p.ndim != 1:
-        raise NotImplementedError(f"np.polyval: coefficients of shape {p.shape} have no derivative rule in cgrad; expected one "
-                                  "axis: call it for each polynomial, or use numpy.polynomial")
+        raise NotImplementedError(f"np.polyval: coefficients of shape {p.shape} have no derivative rule in cgrad; expected "
+                                  "one axis: call it for each polynomial, or use numpy.polynomial")
     return record(POLYVAL, np.polyval(plain_value(p), plain_value(x)), (p, x))
 
 
@@ -152,8 +150,8 @@ def polymul(a, b):
 def poly(seq_of_zeros):
     roots = as_operand(seq_of_zeros)
     if roots.ndim != 1:
-        raise NotImplementedError("np.poly: the characteristic polynomial of a matrix has no derivative rule in cgrad; pass its "
-                                  "eigenvalues, np.poly(np.linalg.eigvals(a))")
+        raise NotImplementedError("np.poly: the characteristic polynomial of a matrix has no derivative rule in cgrad; pass "
+                                  "its eigenvalues, np.poly(np.linalg.eigvals(a))")
     value = np.poly(plain_value(roots))
     if not len(roots):
         return value
@@ -164,5 +162,5 @@ def poly(seq_of_zeros):
     return z.real if np.ndim(value) and value.dtype.kind != "c" and z.dtype.kind == "c" else z
 
 
-not_differentiable(np.roots, instead="the coefficients as a function of the roots are np.poly; for the slope of a root r use "
-                   "the implicit one, -np.polyval(dp, r) / np.polyval(np.polyder(p), r)")
+not_differentiable(np.roots, instead="np.poly gives the coefficients as a function of the roots; for the change of a root r "
+                   "use the implicit one, -np.polyval(dp, r) / np.polyval(np.polyder(p), r)")

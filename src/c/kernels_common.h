@@ -4,19 +4,22 @@
 #ifndef CGRAD_KERNELS_COMMON_H
 #define CGRAD_KERNELS_COMMON_H
 
+#include <Python.h> /* first, as it configures the C library */
+
 #include <float.h>
 #include <math.h>
 
-#include <Python.h> /* for Py_UNUSED only */
 #include <numpy/ndarraytypes.h>
 
 #include "kernels.h"
 #include "kernels_bits.h"
 #include "kernels_flags.h"
 
-/* One version of a function per CPU level, picked when the module is loaded. It needs GNU ifuncs, which
- * glibc has and musl, macOS and Windows have not. The named levels bring fused multiply-add along. */
-#if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && defined(__linux__) && defined(__GLIBC__)
+/* One version of a function per CPU level, picked when the module is loaded. It needs GNU ifuncs, which glibc has and
+ * musl, macOS and Windows have not; they are resolved before a sanitizer is ready. The named levels bring fused
+ * multiply-add along. */
+#if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && defined(__linux__) && defined(__GLIBC__) \
+    && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 #if __GNUC__ >= 12
 #define CLONES __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
 #else
