@@ -29,8 +29,9 @@ LOOPS = [(name, types) for name, ufunc in UFUNCS.items() for types in ufunc.type
 class LongDouble:
     """The part of mpmath's interface that the references below use, in NumPy's long double."""
     pi = np.longdouble("3.14159265358979323846264338327950288")
-    mpf, ldexp, nint = staticmethod(np.longdouble), staticmethod(np.ldexp), staticmethod(np.rint)
-    sin, cos, exp, log, cosh = (staticmethod(f) for f in (np.sin, np.cos, np.exp, np.log, np.cosh))
+    mpf, mpc = staticmethod(np.longdouble), staticmethod(lambda re, im: re + np.clongdouble(1j) * im)
+    ldexp, nint, sin, cos = (staticmethod(f) for f in (np.ldexp, np.rint, np.sin, np.cos))
+    exp, log, cosh = (staticmethod(f) for f in (np.exp, np.log, np.cosh))
 
 
 if mpmath:

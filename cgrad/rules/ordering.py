@@ -27,15 +27,19 @@ plain_methods("argsort", "argpartition", "searchsorted", "nonzero")
 
 
 # ---------------------------------------------------------------------------------------------- sort
-def moved_back(gz, order, axis):
-    """gz, whose elements were read in the given order along an axis, where they came from: the inverse permutation."""
-    back = np.empty_like(order)
-    np.put_along_axis(back, order, np.arange(order.shape[axis]).reshape((-1,) + (1,) * (-1 - axis)), axis)
+def moved_back(gz, taken, to, axis):
+    """gz at the places where its elements came from: along the axis, element `taken[i]` went to the place `to[i]`."""
+    back = np.empty_like(taken)
+    if taken.ndim == 1:
+        back[taken] = to
+        return gz[..., back]
+    np.put_along_axis(back, taken, to, axis)
     return np.take_along_axis(gz, np.broadcast_to(back, gz.shape), axis)
 
 
 def sort_vjp(gz, z, x, *, axis, kind):
-    return moved_back(gz, np.argsort(plain_value(x), axis, kind), axis)
+    taken = np.argsort(plain_value(x), axis, kind)
+    return moved_back(gz, taken, np.arange(x.shape[axis]).reshape((-1,) + (1,) * (-1 - axis)), axis)
 
 
 SORT = structural("sort", vjp=(sort_vjp,), reads=("x",),
@@ -68,14 +72,9 @@ def sort_complex(a):
 
 
 # ---------------------------------------------------------------------------------------------- partition
-def partition_vjp(gz, z, x, *, kth, axis):
-    x, z = plain_value(x), plain_value(z)
-    order = np.argpartition(x, kth, axis)
-    if not np.array_equal(np.take_along_axis(x, order, axis), z, equal_nan=True):
-        # partition and argpartition may disagree within a part: match the values by their ranks
-        ranks = np.argsort(z, axis)
-        np.put_along_axis(order, ranks, np.argsort(x, axis), axis)
-    return moved_back(gz, order, axis)
+def partition_vjp(gz, z, x, *, axis):
+    # not by argpartition, which orders the elements within a part otherwise than partition does: equal ranks are equal values
+    return moved_back(gz, np.argsort(plain_value(x), axis), np.argsort(plain_value(z), axis), axis)
 
 
 PARTITION = structural("partition", vjp=(partition_vjp,), reads=("xz",),
@@ -90,7 +89,7 @@ def partition(a, kth, axis=-1, kind="introselect", order=None):
     if axis is None:
         a, axis = np.reshape(a, -1), -1
     ndim = value.ndim
-    return record(PARTITION, value, (a,), dict(kth=kth, axis=axis % ndim - ndim))
+    return record(PARTITION, value, (a,), dict(axis=axis % ndim - ndim))
 
 
 @method("partition")
@@ -102,14 +101,20 @@ def partition_in_place(self, kth, axis=-1, kind="introselect", order=None):
 # ---------------------------------------------------------------------------------------------- unique and sets
 def with_values(values, ar, axis=None, equal_nan=True):
     """Unique `values` of ar, in whatever order, as elements taken from ar."""
-    sorted_values, index = np.unique(plain_value(ar), return_index=True, axis=axis, equal_nan=equal_nan)
     if axis is not None:
+        _, index = np.unique(plain_value(ar), return_index=True, axis=axis, equal_nan=equal_nan)
         return part(ar, index_on_axis(index, axis, ar.ndim), values)
-    if not np.array_equal(sorted_values, values, equal_nan=True):
-        places = np.empty_like(index)
-        places[np.argsort(values)] = index
-        index = places
     ar = with_axis(ar)
+    flat = np.ravel(plain_value(ar))
+    order = np.argsort(flat)
+    ordered = flat[order]
+    # one of each run of equal values; NaNs, which lie at the end, differ from each other but for equal_nan
+    index = order[np.append(True, ordered[1:] != ordered[:-1])[:len(order)]][:len(values)]
+    ranks = np.argsort(values)
+    if not np.array_equal(ranks, np.arange(len(ranks))):
+        places = np.empty_like(index)
+        places[ranks] = index
+        index = places
     return part(ar, index_flat(index, ar.shape), values)
 
 
