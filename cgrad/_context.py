@@ -8,7 +8,7 @@ from . import tree
 from ._array import Array
 from ._record import plain_value
 from ._sweep import reverse
-from ._tape import current_tape
+from ._tape import Chunk, current_tape
 from ._trace import Pullback, Trace, as_leaf, check_seed, output_of, scalar_gradient
 
 __all__ = ["Pullback", "Trace", "as_leaf", "check_seed", "check_unconnected", "current_tape", "identity_seeds", "output_of",
@@ -20,11 +20,15 @@ CHUNK_BYTES = 1 << 27
 
 def plain_tree(result):
     """Plain values in place of Arrays, in any containers; what leaves a transform that nobody differentiates."""
-    if type(result) is Array:
-        return plain_value(result)
     if isinstance(result, (np.ndarray, float)):
         return result
-    return tree.map_leaves(plain_value, result)
+    return own_value(result) if type(result) is Array else tree.map_leaves(own_value, result)
+
+
+def own_value(x):
+    """The plain value of x, without the chunk of memory that a small array may be a slice of."""
+    value = plain_value(x)
+    return value.copy() if isinstance(value, np.ndarray) and isinstance(value.base, Chunk) else value
 
 
 def identity_seeds(shape, dtype, start, stop):

@@ -34,6 +34,7 @@ cdef class Program:
     cdef Instruction add            # adds the result to what OUT holds already
     cdef int run(self, Operand *operands, char *out, const cnp.npy_intp *out_strides, int ndim, const cnp.npy_intp *shape,
                  bint accumulate) except -1 nogil
+    cdef int run_flat(self, Operand *operands, char *out, cnp.npy_intp n, bint accumulate) except -1 nogil
 
 cdef object program_for(object partial, int type_num, list cache, int slot)
 cdef int type_slot(int type_num) noexcept nogil

@@ -60,7 +60,17 @@ cdef class Op:
     cdef list programs                  # cache of the sweep: programs[4*input + dtype slot]
     cdef readonly object vjp_all        # structural: one function for all inputs, where there may be thousands
 
+# Small arrays are cut from chunks: for ten doubles malloc and NumPy's allocator cost more than the arithmetic.
+cdef class Chunk:
+    cdef char *data
+    cdef Py_ssize_t used
+
+cdef class Pool:
+    cdef Chunk chunk
+    cdef cnp.ndarray empty(self, int ndim, cnp.npy_intp *shape, int type_num, int itemsize)
+
 cdef class Tape:
+    cdef Pool pool
     cdef Node *nodes
     cdef Py_ssize_t n
     cdef Py_ssize_t capacity

@@ -155,6 +155,9 @@ cdef class Array(Traced):
             raise TypeError("iteration over a 0-d array")
         return iter([self[i] for i in range(len(self))])
 
+    def __reversed__(self):
+        return iter([self[i] for i in range(len(self) - 1, -1, -1)])
+
     def __bool__(self):
         return bool(plain(self))
 
@@ -416,6 +419,18 @@ cdef int put_array_ufunc() except -1:
 
 
 put_array_ufunc()
+
+
+cdef extern from "Python.h":
+    ctypedef struct PySequenceMethods:
+        void *sq_item
+    ctypedef struct SequenceType "PyTypeObject":
+        PySequenceMethods *tp_as_sequence
+
+
+# NumPy says "setting an array element with a sequence" of whatever has this slot, in place of Array's own error; all of
+# Python's indexing goes through __getitem__
+(<SequenceType *> Array).tp_as_sequence.sq_item = NULL
 
 def attach(str name, attribute):
     """Give Array a method (a Python function) or an attribute (a property); lookups find it as quickly as one written here."""

@@ -12,8 +12,8 @@ from cpython.object cimport PyObject, PyObject_GetItem, PyObject_SetItem
 from cpython.ref cimport Py_INCREF
 
 from cgrad cimport _record
-from cgrad._record cimport Traced, common_tape, is_array, link, new_array, new_number, settle, value_of, wrap
-from cgrad._tape cimport FANCY, GETITEM, Node, Op, Tape
+from cgrad._record cimport PyTypeObject, Traced, common_tape, is_array, link, new_array, new_number, settle, value_of, wrap
+from cgrad._tape cimport Chunk, FANCY, GETITEM, Node, Op, Tape
 
 import numpy as np
 
@@ -24,6 +24,10 @@ cnp.import_array()
 
 cdef extern from "c/unique.h":
     bint cgrad_unique(PyObject *) noexcept
+    bint cgrad_owns_data(cnp.ndarray) noexcept
+    PyTypeObject *cgrad_chunk_type
+
+cgrad_chunk_type = <PyTypeObject *> Chunk
 
 cdef object np_float64 = np.float64
 cdef object np_ndarray = np.ndarray
@@ -208,7 +212,7 @@ cdef object own_buffer(Traced a):
         return np.array(a.num)
     # no local reference before the count is taken
     if not (cgrad_unique(<PyObject *> a.val) and cnp.PyArray_ISWRITEABLE(<cnp.ndarray> a.val)
-            and cnp.PyArray_CHKFLAGS(<cnp.ndarray> a.val, cnp.NPY_ARRAY_OWNDATA)):
+            and cgrad_owns_data(<cnp.ndarray> a.val)):
         a.val = a.val.copy(order="K")
     return a.val
 

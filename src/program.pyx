@@ -269,6 +269,38 @@ cdef class Program:
             free(scratch)
         return 0
 
+    cdef int run_flat(self, Operand *operands, char *out, cnp.npy_intp n, bint accumulate) except -1 nogil:
+        """Run over n elements in a row; the first stride of an operand is its step, 0 for a scalar. One block, small enough for
+        the stack: what `run` does, without its bookkeeping."""
+        cdef char stack[STACK_BYTES]
+        cdef char *args[4]
+        cdef cnp.npy_intp steps[4]
+        cdef cnp.npy_intp one = self.itemsize
+        cdef int k, j, r
+        cdef Instruction *ins
+        if n * self.n_temps * one > STACK_BYTES:
+            return self.run(operands, out, &one, 1, &n, accumulate)
+        for k in range(self.n_code):
+            ins = &self.code[k]
+            for j in range(ins.n_in + 1):
+                r = ins.src[j] if j < ins.n_in else ins.dst
+                if r < OUT:
+                    args[j], steps[j] = operands[r].data, operands[r].strides[0]
+                elif r == OUT and not accumulate:
+                    args[j], steps[j] = out, one
+                elif r >= self.first_const:
+                    args[j], steps[j] = self.consts + (r - self.first_const) * one, 0
+                else:
+                    r = OUT + self.n_temps if r == OUT else r
+                    args[j], steps[j] = stack + (r - OUT - 1) * n * one, one
+            ins.fun(args, &n, steps, ins.data)
+        if accumulate:
+            args[0] = args[2] = out
+            args[1] = stack + (self.n_temps - 1) * n * one
+            steps[0] = steps[1] = steps[2] = one
+            self.add.fun(args, &n, steps, self.add.data)
+        return 0
+
 
 def name_of(register):
     kind, number = register

@@ -250,7 +250,7 @@ cdef object unary(Op op, Traced a):
         loop = loop_of(op, cnp.PyArray_TYPE(x))
         if loop.fun != NULL and cnp.PyArray_ISCARRAY_RO(x):
             n = cnp.PyArray_SIZE(x)
-            z = cnp.PyArray_EMPTY(cnp.PyArray_NDIM(x), cnp.PyArray_DIMS(x), cnp.PyArray_TYPE(x), 0)
+            z = a.tape.pool.empty(cnp.PyArray_NDIM(x), cnp.PyArray_DIMS(x), cnp.PyArray_TYPE(x), cnp.PyArray_ITEMSIZE(x))
             args[0], args[1] = <char *> cnp.PyArray_DATA(x), <char *> cnp.PyArray_DATA(z)
             steps[0] = steps[1] = cnp.PyArray_ITEMSIZE(x)
             if n > 8192:
@@ -379,7 +379,7 @@ cdef object binary(Op op, object a, object b):
             return elementwise(op, (a, b), None)
         args[0], args[1] = <char *> cnp.PyArray_DATA(x), <char *> cnp.PyArray_DATA(y)
     n = cnp.PyArray_SIZE(shaped)
-    z = cnp.PyArray_EMPTY(cnp.PyArray_NDIM(shaped), cnp.PyArray_DIMS(shaped), type_num, 0)
+    z = tape.pool.empty(cnp.PyArray_NDIM(shaped), cnp.PyArray_DIMS(shaped), type_num, cnp.PyArray_ITEMSIZE(shaped))
     args[2] = <char *> cnp.PyArray_DATA(z)
     if n > 8192:
         with nogil:

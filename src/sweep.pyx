@@ -15,11 +15,11 @@ from cpython.ref cimport Py_INCREF, Py_XDECREF
 from libc.stdlib cimport calloc, free
 
 from cgrad._array cimport operate
-from cgrad._record cimport is_array, wrap
+from cgrad._record cimport PyTypeObject, is_array, wrap
 from cgrad._loops cimport fp_clear
 from cgrad._program cimport Operand, Program, program_for, type_slot
 from cgrad._tape cimport (ELEMENTWISE, FANCY, GETITEM, KEEP_X, KEEP_Y, KEEP_Z, LEAF, NUMBER, SETITEM, STRUCTURAL, ZERO,
-                          Node, Op, Tape)
+                          Chunk, Node, Op, Pool, Tape)
 
 import inspect
 
@@ -36,6 +36,9 @@ cnp.import_ufunc()
 
 cdef extern from "c/unique.h":
     bint cgrad_own(PyObject *) noexcept
+    PyTypeObject *cgrad_chunk_type
+
+cgrad_chunk_type = <PyTypeObject *> Chunk
 
 cdef object np_ndarray = np.ndarray
 cdef object np_float64 = np.float64
@@ -81,6 +84,7 @@ cdef class Sweep:
     cdef char *state
     cdef char *need             # leads to a source
     cdef bint recorded
+    cdef Pool pool
     cdef int n_lead
     cdef tuple lead
     cdef cnp.npy_intp lead_shape[8]
@@ -90,6 +94,7 @@ cdef class Sweep:
         cdef int k
         self.tape, self.lo, self.hi, self.recorded, self.lead = tape, lo, hi, recorded, lead
         self.onto = onto
+        self.pool = Pool.__new__(Pool)
         self.n_lead = len(lead)
         for k in range(self.n_lead):
             self.lead_shape[k] = lead[k]
@@ -390,6 +395,7 @@ cdef class Sweep:
         cdef Node *node = &self.tape.nodes[i]
         cdef Node *into = &self.tape.nodes[source]
         cdef int slot = type_slot(node.type_num), ndim = cnp.PyArray_NDIM(g), axis
+        cdef bint flat
         cdef Operand operands[4]
         cdef double numbers[3]
         cdef Program program
@@ -402,12 +408,19 @@ cdef class Sweep:
         if found is None:
             return False
         program = found
+        # small and all in a row: no bookkeeping
+        flat = (self.n_lead == 0 and cnp.PyArray_IS_C_CONTIGUOUS(g) and cnp.PyArray_SIZE(g) <= 512
+                and in_a_row(node.kept, program.reads & 2, node.x, g) and in_a_row(node.kept, program.reads & 4, node.y, g)
+                and in_a_row(node.kept, program.reads & 8, node.z, g))
         operands[0].data = <char *> cnp.PyArray_DATA(g)
-        for axis in range(ndim):
-            operands[0].strides[axis] = cnp.PyArray_STRIDE(g, axis)
-        if not (self.operand(node, KEEP_X, program.reads & 2, &operands[1], &numbers[0], ndim)
-                and self.operand(node, KEEP_Y, program.reads & 4, &operands[2], &numbers[1], ndim)
-                and self.operand(node, KEEP_Z, program.reads & 8, &operands[3], &numbers[2], ndim)):
+        if flat:
+            operands[0].strides[0] = cnp.PyArray_ITEMSIZE(g)
+        else:
+            for axis in range(ndim):
+                operands[0].strides[axis] = cnp.PyArray_STRIDE(g, axis)
+        if not (self.operand(node, KEEP_X, program.reads & 2, &operands[1], &numbers[0], 1 if flat else ndim)
+                and self.operand(node, KEEP_Y, program.reads & 4, &operands[2], &numbers[1], 1 if flat else ndim)
+                and self.operand(node, KEEP_Z, program.reads & 8, &operands[3], &numbers[2], 1 if flat else ndim)):
             return False
         direct = into.type_num == node.type_num and into.ndim == node.ndim
         if direct:
@@ -422,8 +435,10 @@ cdef class Sweep:
         elif last and cgrad_own(<PyObject *> g) and cnp.PyArray_IS_C_CONTIGUOUS(g):
             out = g                                 # its adjoint is not needed any more
         else:
-            out = cnp.PyArray_EMPTY(ndim, cnp.PyArray_DIMS(g), node.type_num, 0)
-        if cnp.PyArray_SIZE(g) > 8192:
+            out = self.pool.empty(ndim, cnp.PyArray_DIMS(g), node.type_num, cnp.PyArray_ITEMSIZE(g))
+        if flat:
+            program.run_flat(operands, <char *> cnp.PyArray_DATA(out), cnp.PyArray_SIZE(g), accumulate)
+        elif cnp.PyArray_SIZE(g) > 8192:
             with nogil:
                 program.run(operands, <char *> cnp.PyArray_DATA(out), cnp.PyArray_STRIDES(out), ndim,
                             cnp.PyArray_DIMS(g), accumulate)
@@ -439,7 +454,8 @@ cdef class Sweep:
         return True
 
     cdef bint operand(self, Node *node, int bit, bint read, Operand *operand, double *number, int ndim) except -1:
-        """Data and strides of a kept value over the shape of the adjoint; False if a program cannot read it."""
+        """Data and strides of a kept value over the ndim axes of the adjoint; False if a program cannot read it. For operands in
+        a row ndim is 1, whatever their shape."""
         cdef cnp.ndarray a
         cdef PyObject *p
         cdef int axis, missing
@@ -469,8 +485,11 @@ cdef class Sweep:
         a = <cnp.ndarray> p
         if cnp.PyArray_TYPE(a) != node.type_num or not cnp.PyArray_ISBEHAVED_RO(a):
             return False
-        missing = ndim - cnp.PyArray_NDIM(a)
         operand.data = <char *> cnp.PyArray_DATA(a)
+        if cnp.PyArray_NDIM(a) > ndim:
+            operand.strides[0] = cnp.PyArray_ITEMSIZE(a)
+            return True
+        missing = ndim - cnp.PyArray_NDIM(a)
         for axis in range(ndim):
             if axis < missing or cnp.PyArray_DIM(a, axis - missing) == 1:
                 operand.strides[axis] = 0
@@ -701,6 +720,21 @@ cdef inline object with_shape(object value):
     return np_float64(value) if PyFloat_CheckExact(value) else value
 
 
+cdef inline bint in_a_row(int kept, bint read, PyObject *p, cnp.ndarray g) noexcept:
+    """Whether a kept operand lies element by element as the contiguous adjoint does, or is one number."""
+    cdef int k, ndim = cnp.PyArray_NDIM(g)
+    if not read or kept & NUMBER:
+        return True
+    if p == NULL or not cnp.PyArray_CheckExact(<object> p):
+        return p != NULL and PyFloat_Check(<object> p)
+    if not cnp.PyArray_IS_C_CONTIGUOUS(<cnp.ndarray> p) or cnp.PyArray_NDIM(<cnp.ndarray> p) != ndim:
+        return False
+    for k in range(ndim):
+        if cnp.PyArray_DIM(<cnp.ndarray> p, k) != cnp.PyArray_DIM(g, k):
+            return False
+    return True
+
+
 # ------------------------------------------------------------------------------------------------ partials outside of programs
 cdef object call_partial(object partial, list kept):
     """partial(x, y, z) with those of the three that it names."""
@@ -778,7 +812,8 @@ cdef object own_result(dict found, Py_ssize_t i):
     """An adjoint that the caller may write to: not a broadcast view, not shared with another one, a seed or a kept value."""
     cdef object g = found[i]
     found[i] = None
-    if isinstance(g, np_ndarray) and not cgrad_own(<PyObject *> g):
+    # a slice of a chunk would keep the whole chunk alive
+    if isinstance(g, np_ndarray) and not (cgrad_own(<PyObject *> g) and cnp.PyArray_CHKFLAGS(g, cnp.NPY_ARRAY_OWNDATA)):
         copy = g.copy()
         found[i] = copy
         return copy

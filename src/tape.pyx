@@ -20,6 +20,12 @@ import numpy as np
 cnp.import_array()
 cnp.import_ufunc()
 
+cdef extern from "numpy/arrayobject.h":
+    ctypedef struct PyTypeObject:
+        pass
+    PyTypeObject PyArray_Type
+    cnp.ndarray PyArray_NewFromDescr(PyTypeObject *, cnp.dtype, int, cnp.npy_intp *, cnp.npy_intp *, void *, int, PyObject *)
+
 cdef extern from "c/recycle.h":
     ctypedef void *cgrad_spare_t
     void *cgrad_take_spare(cgrad_spare_t *) noexcept nogil
@@ -130,6 +136,59 @@ def reads_of(partial):
 cdef Op LEAF_OP = Op("leaf", "leaf")
 
 
+# ------------------------------------------------------------------------------------ memory of small arrays
+cdef enum:
+    CHUNK_BYTES = 1 << 14
+    SMALL_BYTES = 1 << 10       # arrays up to this size are cut from chunks
+    ALIGNMENT = 64
+
+cdef cgrad_spare_t spare_chunk = NULL
+
+
+@cython.final
+@cython.no_gc
+cdef class Chunk:
+    """A block of memory that small arrays are cut from; it goes when the last of them does."""
+
+    def __cinit__(self):
+        self.data = <char *> cgrad_take_spare(&spare_chunk)
+        if self.data == NULL:
+            self.data = <char *> malloc(CHUNK_BYTES + ALIGNMENT)
+            if self.data == NULL:
+                raise MemoryError("no memory for small arrays")
+        self.used = -<Py_ssize_t> (<size_t> self.data) & (ALIGNMENT - 1)
+
+    def __dealloc__(self):
+        if self.data != NULL:
+            cgrad_give_spare(&spare_chunk, self.data)
+
+
+@cython.final
+@cython.no_gc
+cdef class Pool:
+    """Makes ndarrays with memory to be written; for one thread."""
+
+    cdef cnp.ndarray empty(self, int ndim, cnp.npy_intp *shape, int type_num, int itemsize):
+        """A C-contiguous ndarray; small ones as a slice of a chunk, which stays as long as any of its arrays."""
+        cdef Py_ssize_t size = itemsize
+        cdef int k
+        cdef cnp.dtype dtype
+        cdef cnp.ndarray made
+        for k in range(ndim):
+            size *= shape[k]
+        if size > SMALL_BYTES or size == 0:
+            return cnp.PyArray_EMPTY(ndim, shape, type_num, 0)
+        if self.chunk is None or self.chunk.used + size > CHUNK_BYTES:
+            self.chunk = Chunk.__new__(Chunk)
+        dtype = cnp.PyArray_DescrFromType(type_num)
+        Py_INCREF(dtype)                            # stolen by the call
+        made = PyArray_NewFromDescr(&PyArray_Type, dtype, ndim, shape, NULL, self.chunk.data + self.chunk.used,
+                                        cnp.NPY_ARRAY_CARRAY, NULL)
+        self.chunk.used += (size + ALIGNMENT - 1) & ~(<Py_ssize_t> ALIGNMENT - 1)
+        cnp.set_array_base(made, self.chunk)
+        return made
+
+
 @cython.final
 @cython.no_gc
 cdef class Tape:
@@ -138,6 +197,7 @@ cdef class Tape:
     def __cinit__(self):
         self.thread = PyThread_get_thread_ident()
         self.of = -1
+        self.pool = Pool.__new__(Pool)
         self.locked = {}
         self.windows = []
 

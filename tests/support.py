@@ -51,8 +51,8 @@ def check(fun, *args, order=2, batched=True, rtol=1e-6, atol=1e-7, h=1e-4):
     """Hold `fun` and its derivatives by all arguments against NumPy and against differences.
 
     The value is NumPy's to the bit; gradients have shape and dtype of their arguments, which are left alone; they agree with
-    differences along random directions; so does the second order with differences of the gradient; a batch of seeds gives the same
-    as one after the other.
+    differences along random directions; so does the second order with differences of the gradient; a batch of seeds gives the
+    same as one after the other.
 
     Parameters
     ----------

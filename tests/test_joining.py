@@ -230,6 +230,28 @@ def test_delete(call):
     check(call, COMPLEX, order=1)
 
 
+@pytest.mark.parametrize("trim", ["fb", "f", "b", "FB"])
+def test_trim_zeros(trim):
+    for values in ([0, 0, 1, 2, 0, 3, 0], [1, 2], [0, 0], [0, 1], [1, 0]):
+        x = np.array(values, float)
+        out, pullback = vjp(lambda x: np.trim_zeros(x, trim), x)
+        assert bit_identical(out, np.trim_zeros(x, trim))
+        places = np.trim_zeros(np.where(x == 0, 0, np.arange(1, len(x) + 1)), trim)
+        if len(places):
+            start = places[places > 0][0] - 1 - np.flatnonzero(places)[0]
+            assert np.array_equal(np.flatnonzero(pullback(np.ones_like(out))[0]), start + np.arange(len(places)))
+
+
+def test_trim_zeros_of_matrices():
+    if np.lib.NumpyVersion(np.__version__) < "2.2.0":
+        pytest.skip("NumPy trims vectors only")
+    x = np.pad(X, ((1, 2), (0, 3)))
+    for axis in (None, 0, 1, -1, (0, 1)):
+        out, pullback = vjp(lambda x: np.trim_zeros(x, axis=axis), x)
+        assert bit_identical(out, np.trim_zeros(x, axis=axis))
+        assert np.array_equal(pullback(out)[0], x)
+
+
 @pytest.mark.parametrize("where", [0, 2, -1, [1], [0, 3], [2, 0, 2], slice(0, 3, 2), np.array([True, False, True, False]), []], ids=str)
 def test_insert_scalar(where):
     check(lambda x, v: np.insert(x, where, v, axis=1), X, 2.0)

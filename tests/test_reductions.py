@@ -1,4 +1,4 @@
-"""Reductions, accumulations, statistics and norms: NumPy's values to the bit, derivatives of both orders, conventions at kinks."""
+"""Reductions, accumulations, statistics, norms: NumPy's values to the bit, derivatives of both orders, conventions at kinks."""
 import warnings
 
 import numpy as np
@@ -128,7 +128,8 @@ def test_dtype_argument():
     assert vjp(lambda x: np.sum(x, dtype=np.int64), X)[0] == np.sum(X, dtype=np.int64)
 
 
-@pytest.mark.parametrize("f", [np.sum, np.mean, np.prod, np.max, np.std, np.cumprod, np.median, np.linalg.norm], ids=lambda f: f.__name__)
+@pytest.mark.parametrize("f", [np.sum, np.mean, np.prod, np.max, np.std, np.cumprod, np.median, np.linalg.norm],
+                         ids=lambda f: f.__name__)
 def test_layouts_and_scalars(f):
     for x in (np.asfortranarray(X), CUBE[::-1, ::2, 1:3][0], CUBE.T[1], np.broadcast_to(X[0], (2, 4)) + 0):
         check(f, x, order=1)
@@ -171,6 +172,10 @@ def test_numpys_errors():
     for f in (np.sum, np.mean, np.max, np.std, np.cumsum, np.median, np.linalg.norm):
         with pytest.raises(np.exceptions.AxisError):
             grad(lambda x: np.sum(f(x, axis=5)))(X)
+    with pytest.raises(TypeError, match="Cannot cast"):
+        grad(lambda x: np.sum(x, where=x))(X)
+    with pytest.raises(TypeError, match=r"initial.*np\.sum\(x\) \+ initial"):
+        grad(lambda x: np.sum(x, initial=x[0, 0]))(X)
     with pytest.raises(ValueError, match="duplicate"):
         grad(lambda x: np.sum(x, axis=(0, 0)))(X)
     with pytest.raises(TypeError, match="no_such"):
@@ -256,7 +261,7 @@ def test_products_with_zeros(zeros):
     check(np.prod, x)
     check(np.cumprod, x)
     check(np.cumprod, x[::-1])
-    right = np.array([[np.prod([x[m] for m in range(4) if m not in (i, j)]) if i != j else 0 for j in range(4)] for i in range(4)])
+    right = np.array([[np.prod(np.delete(x, [i, j])) if i != j else 0 for j in range(4)] for i in range(4)])
     np.testing.assert_allclose(hessian(np.prod)(x), right, rtol=1e-14)
     third = jacobian(hessian(np.prod))(x)
     np.testing.assert_allclose([third[0, 1, 2], third[1, 2, 3], third[0, 0, 1]], [x[3], x[0], 0], rtol=1e-14, atol=1e-15)
@@ -458,8 +463,9 @@ def test_second_order_at_the_kink():
     np.testing.assert_allclose(hessian(lambda x: np.cos(np.linalg.norm(x)))(np.zeros(2)), -np.eye(2))
     np.testing.assert_allclose(hessian(lambda x: np.sum(np.linalg.norm(x, axis=1)**4))(np.zeros((2, 2))), np.zeros((2, 2, 2, 2)))
     rows = np.array([[0.0, 0.0], [1.0, 2.0]])
-    np.testing.assert_allclose(hessian(lambda x: np.sum(np.linalg.norm(x, axis=1)**2))(rows).reshape(4, 4), 2 * np.eye(4), atol=1e-15)
-    assert np.all(jacobian(hessian(lambda x: np.sum(np.linalg.norm(x, axis=1)**2)))(0 * rows) == 0)
+    squared = hessian(lambda x: np.sum(np.linalg.norm(x, axis=1)**2))
+    np.testing.assert_allclose(squared(rows).reshape(4, 4), 2 * np.eye(4), atol=1e-15)
+    assert np.all(jacobian(squared)(0 * rows) == 0)
     blocks = jacobian(jacobian(lambda x: np.linalg.norm(x, axis=1)**2))(0 * rows)
     np.testing.assert_allclose(blocks.sum(0).reshape(4, 4), 2 * np.eye(4))
     for constant in (np.full(3, 0.5), np.full(3, 0.1)):
@@ -493,8 +499,8 @@ def test_plain_results():
                      np.logical_and.reduce(x > 0)))
         return x[np.argmax(x) // 4, 0]
     grad(f)(X)
-    right = (np.argmax(X), X.argmax(axis=0), np.argmin(X, axis=1), np.nanargmax(X), np.count_nonzero(X), np.any(X > 0), (X > 0).all(),
-             np.all(X), X.any(), True, True, np.isclose(X, 0), np.logical_and.reduce(X > 0))
+    right = (np.argmax(X), X.argmax(axis=0), np.argmin(X, axis=1), np.nanargmax(X), np.count_nonzero(X), np.any(X > 0),
+             (X > 0).all(), np.all(X), X.any(), True, True, np.isclose(X, 0), np.logical_and.reduce(X > 0))
     for a, b in zip(seen[0], right):
         assert np.array_equal(a, b) and type(a) is type(b)
 

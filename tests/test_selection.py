@@ -174,7 +174,8 @@ def single_precision(fun, x):
 def test_plain_results():
     """Functions of the order, and conditions, give plain arrays."""
     def f(x):
-        for value in (np.argsort(x), x.argsort(), x.argpartition(1), np.argpartition(x, 1), np.searchsorted(x, 0.3), x.searchsorted(x),
+        for value in (np.argsort(x), x.argsort(), x.argpartition(1), np.argpartition(x, 1), np.searchsorted(x, 0.3),
+                      x.searchsorted(x),
                       np.nonzero(x)[0], x.nonzero()[0], np.flatnonzero(x), np.argwhere(x), np.where(x > 0)[0], np.where(x)[0],
                       np.lexsort((x, x)), np.digitize(x, [0.0, 1.0]), np.isin(x, [1.0]), np.frexp(x)[1], np.histogram(x, 3)[0],
                       np.unique(x, return_index=True, return_inverse=True, return_counts=True)[1]):
@@ -183,8 +184,8 @@ def test_plain_results():
     cgrad.grad(f)(np.array([0.3, 0.1, 2.0]))
 
 
-@pytest.mark.parametrize("f", [np.unique, np.unique_values, lambda x: np.unique(x, sorted=False), lambda x: np.unique_all(x).values,
-                               lambda x: np.unique_inverse(x).values], ids=range(5))
+@pytest.mark.parametrize("f", [np.unique, np.unique_values, lambda x: np.unique(x, sorted=False),
+                               lambda x: np.unique_all(x).values, lambda x: np.unique_inverse(x).values], ids=range(5))
 def test_unique_values_in_numpys_order(f):
     x = np.array([3.0, -0.0, 1.0, 3.0, 0.0, 2.0, np.nan, np.nan])
     out, pullback = cgrad.vjp(f, x)
@@ -321,7 +322,8 @@ def test_flat():
 @pytest.mark.parametrize("call, named", [
     (lambda x: np.take(x, x), "take"), (lambda x: np.take_along_axis(np.ones(3), x, 0), "take_along_axis"),
     (lambda x: np.choose(x, [x, x]), "choose"), (lambda x: x.choose([x, x]), "choose"),
-    (lambda x: x.item(), "item"), (lambda x: x.tolist(), "tolist"), (lambda x: x.tobytes(), "tobytes"), (lambda x: x.dumps(), "dumps"),
+    (lambda x: x.item(), "item"), (lambda x: x.tolist(), "tolist"), (lambda x: x.tobytes(), "tobytes"),
+    (lambda x: x.dumps(), "dumps"),
     (lambda x: x.setflags(write=False), "setflags"), (lambda x: np.nan_to_num(x, nan=x[0]), "nan_to_num"),
 ])
 def test_refused(call, named):
@@ -344,7 +346,8 @@ def test_methods_work_when_the_tape_is_over():
     lambda x: np.take(x, [9]), lambda x: np.take(x, [0], axis=3), lambda x: np.diagonal(x), lambda x: np.sort(x, axis=2),
     lambda x: np.take_along_axis(x, np.array([[1]]), 0), lambda x: np.partition(x, 7), lambda x: np.select([], []),
     lambda x: np.choose([4], [x, x]), lambda x: np.bincount([0], x), lambda x: np.clip(x, np.ones(2), 3),
-    lambda x: np.piecewise(x, [x > 0], [1, 2, 3]), lambda x: np.where(x > 0, x), lambda x: np.compress([True] * 9, x)], ids=range(13))
+    lambda x: np.piecewise(x, [x > 0], [1, 2, 3]), lambda x: np.where(x > 0, x), lambda x: np.compress([True] * 9, x)],
+    ids=range(13))
 def test_errors_are_numpys(call):
     x = np.ones(3)
     with pytest.raises(Exception) as right:

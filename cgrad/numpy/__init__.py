@@ -4,9 +4,9 @@ A plain ``import numpy as np`` is all that cgrad needs. This module is for two c
 
 - code that spends its time in many small operations: a call of a tracked array skips NumPy's dispatch, which saves 0.1 to 0.5
   microseconds each time;
-- functions that NumPy cannot hand over, because no tracked array is among their arguments, or only inside a list: ``array([x, y])``
-  of tracked values, and ``zeros``, ``ones``, ``full``, ... for arrays that tracked values are then written into. NumPy's own raise
-  an error there that points here.
+- functions that NumPy cannot hand over, because no tracked array is among their arguments, or only inside a list:
+  ``array([x, y])`` of tracked values, and ``zeros``, ``ones``, ``full``, ... for arrays that tracked values are then written
+  into. NumPy's own raise an error there that points here.
 
 Everything else is NumPy's: same names, same arguments, same results. What is not named below is handed out unchanged.
 
@@ -32,8 +32,8 @@ from numpy import (  # noqa: F401
 from .._direct import Direct as _Direct
 from . import linalg  # noqa: F401
 from ._creation import (  # noqa: F401
-    arange, array, asanyarray, asarray, ascontiguousarray, asfortranarray, c_, empty, empty_like, eye, full, full_like, geomspace,
-    identity, linspace, logspace, ones, ones_like, r_, tri, zeros, zeros_like)
+    arange, array, asanyarray, asarray, ascontiguousarray, asfortranarray, c_, empty, empty_like, eye, full, full_like,
+    geomspace, identity, linspace, logspace, ones, ones_like, r_, tri, zeros, zeros_like)
 
 
 def _direct(*functions):
@@ -103,11 +103,15 @@ atleast_1d, atleast_2d, atleast_3d = _direct(_np.atleast_1d, _np.atleast_2d, _np
 flip, fliplr, flipud, rot90, roll = _direct(_np.flip, _np.fliplr, _np.flipud, _np.rot90, _np.roll)
 shape, ndim, size = _direct(_np.shape, _np.ndim, _np.size)
 
+diag_indices_from, tril_indices_from, triu_indices_from = _direct(
+    _np.diag_indices_from, _np.tril_indices_from, _np.triu_indices_from)
+
 # ------------------------------------------------------------------------------------------------ joining, splitting, repeating
 concatenate, concat, stack, block, append = _direct(_np.concatenate, _np.concat, _np.stack, _np.block, _np.append)
 vstack, hstack, dstack, column_stack = _direct(_np.vstack, _np.hstack, _np.dstack, _np.column_stack)
 split, array_split, vsplit, hsplit, dsplit = _direct(_np.split, _np.array_split, _np.vsplit, _np.hsplit, _np.dsplit)
-tile, repeat, pad, insert, delete = _direct(_np.tile, _np.repeat, _np.pad, _np.insert, _np.delete)
+tile, repeat, pad, insert, delete, trim_zeros = _direct(
+    _np.tile, _np.repeat, _np.pad, _np.insert, _np.delete, _np.trim_zeros)
 
 # ------------------------------------------------------------------------------------------------ elements
 take, take_along_axis, compress, extract, diagonal = _direct(
@@ -118,6 +122,8 @@ put, put_along_axis, putmask, place, copyto, fill_diagonal = _direct(
 nonzero, flatnonzero, argwhere, searchsorted = _direct(_np.nonzero, _np.flatnonzero, _np.argwhere, _np.searchsorted)
 sort, argsort, partition, argpartition, lexsort, sort_complex = _direct(
     _np.sort, _np.argsort, _np.partition, _np.argpartition, _np.lexsort, _np.sort_complex)
+unique_all, unique_counts, unique_inverse, unique_values = _direct(
+    _np.unique_all, _np.unique_counts, _np.unique_inverse, _np.unique_values)
 unique, isin, intersect1d, union1d, setdiff1d, setxor1d = _direct(
     _np.unique, _np.isin, _np.intersect1d, _np.union1d, _np.setdiff1d, _np.setxor1d)
 
@@ -134,7 +140,10 @@ allclose, isclose, array_equal, array_equiv = _direct(_np.allclose, _np.isclose,
 iscomplex, isreal, iscomplexobj, isrealobj = _direct(_np.iscomplex, _np.isreal, _np.iscomplexobj, _np.isrealobj)
 result_type, can_cast, min_scalar_type, common_type = _direct(
     _np.result_type, _np.can_cast, _np.min_scalar_type, _np.common_type)
+isneginf, isposinf = _direct(_np.isneginf, _np.isposinf)
 shares_memory, may_share_memory = _direct(_np.shares_memory, _np.may_share_memory)
+array2string, array_repr, array_str = _direct(_np.array2string, _np.array_repr, _np.array_str)
+save, savetxt, savez, savez_compressed = _direct(_np.save, _np.savetxt, _np.savez, _np.savez_compressed)
 
 # ------------------------------------------------------------------------------------------------ of later versions of NumPy
 if hasattr(_np, "unstack"):                         # 2.1

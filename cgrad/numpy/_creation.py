@@ -140,6 +140,8 @@ def array(object, dtype=None, *, copy=True, order="K", subok=False, ndmin=0, **k
             made = of_nested(object, dtype) if type(object) in (list, tuple) and object else None
             if made is None:
                 raise
+            if copy is False:
+                np.array([0.0], copy=False)         # NumPy's own error: a list is always copied
         if order in ("C", "F"):
             made = np.copy(made, order)
     return made if made.ndim >= ndmin else reshape(made, (1,) * (ndmin - made.ndim) + made.shape)

@@ -40,8 +40,8 @@ def reverse_cumsum(g, axis):
 def recurrence(g, weights):
     """a with a[i] = g[i] + weights[i] a[i + 1], and a[n - 1] = g[n - 1], along the last axis.
 
-    By doubling: after s rounds a[i] has the terms from g[i] to g[i + 2**s - 1], and weights[i] leads from i to i + 2**s. There is no
-    division, so weights may be 0. Takes log2(n) rounds, on ndarrays and Arrays.
+    By doubling: after s rounds a[i] has the terms from g[i] to g[i + 2**s - 1], and weights[i] leads from i to i + 2**s. There
+    is no division, so weights may be 0. Takes log2(n) rounds, on ndarrays and Arrays.
     """
     n, step = g.shape[-1], 1
     while step < n:
@@ -165,7 +165,8 @@ def running_extremum_vjp(gz, z, x, *, axis, **_):
 for _name, _ufunc in ("cummax", np.maximum), ("cummin", np.minimum):
     ufunc_method(_ufunc, "accumulate")(accumulation(structural(
         _name, vjp=(running_extremum_vjp,), reads=("xz",), samples=[
-            Sample(_ufunc.accumulate, ((5,),)), Sample(_ufunc.accumulate, ((3, 4),), kwargs=dict(axis=1))]), _ufunc.accumulate, 0))
+            Sample(_ufunc.accumulate, ((5,),)), Sample(_ufunc.accumulate, ((3, 4),), kwargs=dict(axis=1))]),
+        _ufunc.accumulate, 0))
 
 
 # ---------------------------------------------------------------------------------------------- sums of stretches

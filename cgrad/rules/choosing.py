@@ -7,6 +7,7 @@ import numpy as np
 from cgrad import _kernels as k
 from cgrad._array import refuse
 
+from .keywords import mask_of
 from .registry import (Sample, constant, deliver, implements, is_array, method, overwrite, plain_tree, plain_value, record,
                        structural, tracked)
 from .selection import check_index
@@ -87,8 +88,8 @@ def piecewise(x, condlist, funclist, *args, **kw):
     if len(conditions) == len(funclist) - 1:
         conditions.append(~np.any(conditions, axis=0))
     elif len(conditions) != len(funclist):
-        raise ValueError(f"with {len(conditions)} condition(s), either {len(conditions)} or {len(conditions) + 1} functions are "
-                         f"expected, got {len(funclist)}")
+        raise ValueError(f"piecewise: got {len(funclist)} functions for {len(conditions)} condition(s); expected as many, or "
+                         "one more for all other places")
     result = constant(np.zeros_like(plain_value(x)), x)
     for condition, function in zip(conditions, funclist):
         if not callable(function):
@@ -134,7 +135,8 @@ CLIP = structural("clip", reads=("*", "*z", "*z"),
 @implements(np.clip)
 def clip(a, a_min=np._NoValue, a_max=np._NoValue, out=None, *, min=np._NoValue, max=np._NoValue, where=True, **kwargs):
     """np.clip."""
-    value = np.clip(plain_value(a), plain_value(a_min), plain_value(a_max), min=plain_value(min), max=plain_value(max), **kwargs)
+    value = np.clip(plain_value(a), plain_value(a_min), plain_value(a_max), min=plain_value(min), max=plain_value(max),
+                    **kwargs)
     low, high = (None if bound is np._NoValue else bound
                  for bound in (min if a_min is np._NoValue else a_min, max if a_max is np._NoValue else a_max))
     if low is None and high is None:
@@ -142,7 +144,7 @@ def clip(a, a_min=np._NoValue, a_max=np._NoValue, out=None, *, min=np._NoValue, 
     else:
         result = record(CLIP, value, (a, low, high))
     if where is not True:
-        result = np.where(where, result, 0 if out is None else out)
+        result = np.where(mask_of(where), result, 0 if out is None else out)
     return deliver(result, out)
 
 

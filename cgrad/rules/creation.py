@@ -8,8 +8,8 @@ import operator
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 
-from .registry import (Inverse, Sample, constant, copy_of, deliver, implements, is_array, method, plain_function, plain_value, prop,
-                       record, setter, structural, tracked)
+from .registry import (Inverse, Sample, constant, copy_of, deliver, implements, is_array, method, plain_function, plain_value,
+                       prop, record, setter, structural, tracked)
 from .shape import array_of
 
 
@@ -42,8 +42,8 @@ def full_like(a, fill_value, dtype=None, order="K", subok=True, shape=None, **de
 def filled(blank, fill_value):
     """The new array `blank`, filled with a tracked value."""
     if blank.dtype.kind not in "fc":
-        raise TypeError(f"full, full_like: a tracked {fill_value.dtype} fill value in an array of dtype {blank.dtype} would lose its "
-                        "gradient; pass a floating dtype, e.g. dtype=float")
+        raise TypeError(f"full, full_like: a tracked {fill_value.dtype} fill value in an array of dtype {blank.dtype} would lose "
+                        "its gradient; pass a floating dtype, e.g. dtype=float")
     made = constant(blank, fill_value)
     made[...] = fill_value
     return made
@@ -91,7 +91,7 @@ def astype(x, dtype, /, *, copy=True, **device):
 
 
 # ------------------------------------------------------------------------------------------------ complex parts
-# f(x) = g(Re x): df/dx - i df/dy = g', real; the sweep casts it. NumPy's view could be written to, this one says that it cannot.
+# f(x) = g(Re x): df/dx - i df/dy = g', real; the sweep casts it. NumPy's view can be written to; a write to this one is refused.
 REAL = structural("real", vjp=(lambda gz, z, x: gz,), linear=True, inverse=Inverse(lambda base: real(base), None),
                   samples=[Sample(lambda x: np.real(x * (1 + 2j)), ((3,),), complex=True)])
 # f(x) = g(Im x): df/dx - i df/dy = -i g'
@@ -244,6 +244,7 @@ def vander(x, N=None, increasing=False):
     return record(VANDER, value, (x,), {"powers": powers if increasing else powers[::-1]})
 
 
-# ------------------------------------------------------------------------------------------------ questions about dtypes
-plain_function(np.iscomplexobj, np.isrealobj, np.iscomplex, np.isreal, np.result_type, np.can_cast, np.min_scalar_type,
-               np.common_type)
+# ------------------------------------------------------------------------------------------------ questions and output
+plain_function(np.iscomplexobj, np.isrealobj, np.iscomplex, np.isreal, np.isneginf, np.isposinf, np.result_type, np.can_cast,
+               np.min_scalar_type, np.common_type)
+plain_function(np.array2string, np.array_repr, np.array_str, np.save, np.savetxt, np.savez, np.savez_compressed)

@@ -102,5 +102,5 @@ for name in ("tobytes", "tofile", "dump", "dumps"):
 @method("setflags")
 def setflags(self, *args, **kwargs):
     """ndarray.setflags."""
-    raise TypeError("setflags: the memory of a tracked array is cgrad's own, and a write to it is recorded; to protect a value, "
-                    "keep x.copy()")
+    raise TypeError("setflags: the memory of a tracked array is cgrad's own, and a write to it is recorded; to protect a "
+                    "value, keep x.copy()")

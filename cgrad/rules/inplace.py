@@ -7,6 +7,7 @@ import numpy as np
 from cgrad._indices import places, read_rows
 from cgrad._parts import own
 
+from .keywords import mask_of
 from .registry import (Sample, implements, is_array, method, overwrite, plain_tree, plain_value, record, structural,
                        tracked, ufunc_method)
 from .selection import check_index, in_range, index_along, index_flat, with_axis
@@ -99,7 +100,7 @@ def copyto(dst, src, casting="same_kind", where=True):
     """np.copyto."""
     if not is_array(dst):
         return onto_plain(np.copyto, dst, src, casting=casting, where=where)
-    plain, where = plain_value(src), plain_value(where)
+    plain = plain_value(src)
     # a number may be stored wherever its kind may; the value itself is not looked at
     given = np.asarray(plain).dtype if not isinstance(plain, (int, float, complex)) else np.result_type(plain, dst.dtype)
     if not np.can_cast(given, dst.dtype, casting):
@@ -107,7 +108,7 @@ def copyto(dst, src, casting="same_kind", where=True):
     if where is True:
         dst[...] = src
         return
-    mask = np.broadcast_to(where, dst.shape)
+    mask = np.broadcast_to(mask_of(where), dst.shape)
     dst[mask] = np.broadcast_to(src, dst.shape)[mask] if np.ndim(plain) else src
 
 
@@ -200,7 +201,9 @@ def frozen(indices):
     if isinstance(indices, tuple):
         return tuple(map(frozen, indices))
     check_index("ufunc.at", indices)
-    return np.array(indices) if isinstance(indices, (list, np.ndarray)) else indices
+    if not isinstance(indices, (list, np.ndarray)):
+        return indices
+    return np.array(indices) if np.size(indices) else np.array(indices, getattr(indices, "dtype", np.intp))
 
 
 add_at(np.add, 1)

@@ -1,10 +1,8 @@
-"""Rules of arrays made of several arrays, or of an array several times: concatenate, stack, block, tile, repeat, insert, delete.
+"""Rules of arrays made of several arrays, or of one several times: concatenate, stack, block, tile, repeat, insert, delete.
 
 Splitting is basic indexing, so that the parts are views as in NumPy. Joins of thousands of scalars are common, so their rules
 give the adjoints of all inputs in one call, as views of the one adjoint of the result. Uses `registry` and `shape`.
 """
-from itertools import accumulate
-
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 
@@ -31,8 +29,8 @@ def concatenate_parts(gz, z, *, axis, stops, shapes):
 
 
 def stack_parts(gz, z, *, axis):
-    # indexing the result gives the parts; a vector is what it is
-    return gz if gz.ndim == 1 else np.moveaxis(gz, axis, 0)
+    # indexing what this returns gives the parts
+    return gz if axis == -gz.ndim else np.moveaxis(gz, axis, 0)
 
 
 CONCATENATE = structural(
@@ -50,27 +48,35 @@ STACK = structural(
              Sample(lambda x, y: np.hstack([x, y, x]), ((), ()))])
 
 
-def join(function, arrays, axis, least, out=None, **kwargs):
-    """`function` of a sequence of arrays, which get at least `least` axes in front or behind and are joined along `axis`."""
+def join(function, arrays, along_axis, least, out=None, **kwargs):
+    """`function` of a sequence of arrays, which get at least `least` axes in front or behind and are joined along `along_axis`."""
     arrays = tuple(arrays)
     values = [plain_value(a) for a in arrays]
     numbers = array_of_numbers(values) if least and not kwargs else None
     if numbers is not None:
         flat = record(STACK, numbers, arrays, {"axis": -1})
-        return flat if least == 1 else reshape(flat, (1,) * axis + (-1,) + (1,) * (least - axis - 1))
+        return flat if least == 1 else reshape(flat, (1,) * along_axis + (-1,) + (1,) * (least - along_axis - 1))
     value = function(values, **kwargs)
-    shapes = [v.shape if type(v) is np.ndarray else np.shape(v) for v in values]
+    try:
+        shapes = [v.shape for v in values]
+    except AttributeError:                          # lists, Python numbers
+        shapes = [np.shape(v) for v in values]
     ndim = value.ndim
-    shapes_of_parts = None
+    axis, own_shapes = along_axis, None             # the shapes of the inputs, where they are not those of the parts
     if axis is None:
-        axis, shapes_of_parts, lengths = 0, shapes, [np.size(v) for v in values]
-    else:
-        axis = normalize_axis_index(axis, ndim)
-        if least and any([len(s) != ndim for s in shapes]):
-            shapes_of_parts = shapes
+        axis, own_shapes, lengths = 0, shapes, [np.size(v) for v in values]
+    elif least:
+        if any([len(s) != ndim for s in shapes]):
+            own_shapes = shapes
         lengths = [s[axis] if len(s) >= least else 1 for s in shapes]
-    return deliver(record(CONCATENATE, value, arrays,
-                          {"axis": axis - ndim, "stops": tuple(accumulate(lengths)), "shapes": shapes_of_parts}), out)
+    else:
+        lengths = [s[axis] for s in shapes]
+    stops, stop = [], 0
+    for length in lengths:
+        stop += length
+        stops.append(stop)
+    joined = record(CONCATENATE, value, arrays, {"axis": axis if axis < 0 else axis - ndim, "stops": stops, "shapes": own_shapes})
+    return joined if out is None else deliver(joined, out)
 
 
 def array_of_numbers(values):
@@ -83,7 +89,7 @@ def array_of_numbers(values):
 
 @implements(np.concatenate)
 def concatenate(arrays, axis=0, out=None, **kwargs):
-    return join(lambda values: np.concatenate(values, axis, **kwargs), arrays, axis, 0, out)
+    return join(np.concatenate, arrays, axis, 0, out, axis=axis, **kwargs)
 
 
 @implements(np.vstack)
@@ -233,8 +239,8 @@ def tile_vjp(gz, z, x, *, reps):
 
 TILE = structural(
     "tile", vjp=(tile_vjp,), linear=True,
-    samples=[Sample(np.tile, ((3,),), kwargs=dict(reps=2), complex=True), Sample(np.tile, ((2, 3),), kwargs=dict(reps=(2, 1, 2))),
-             Sample(np.resize, ((2, 3),), kwargs=dict(new_shape=(2, 5)))])
+    samples=[Sample(np.tile, ((3,),), kwargs=dict(reps=2), complex=True),
+             Sample(np.tile, ((2, 3),), kwargs=dict(reps=(2, 1, 2))), Sample(np.resize, ((2, 3),), kwargs=dict(new_shape=(2, 5)))])
 
 
 @implements(np.tile)
@@ -281,9 +287,11 @@ def repeat(a, repeats, axis=None):
         a, axis = ravel(a), 0
     given = plain_value(a)
     value = np.repeat(given, repeats, axis)
-    counts = np.array(repeats)
-    if counts.size == 1:
-        counts = int(counts.item())
+    counts = repeats
+    if type(counts) is not int:
+        counts = np.array(repeats)
+        if counts.size == 1:
+            counts = int(counts.item())
     return record(REPEAT, value, (a,), {"repeats": counts, "axis": normalize_axis_index(axis, value.ndim) - value.ndim})
 
 
@@ -327,6 +335,20 @@ def delete(arr, obj, axis=None):
     kept = np.zeros(given.shape[axis], bool)
     kept[np.delete(np.arange(given.shape[axis]), obj)] = True
     return record(DELETE, value, (arr,), {"kept": kept, "axis": axis})
+
+
+@implements(np.trim_zeros)
+def trim_zeros(filt, trim="fb", axis=None):
+    given = plain_value(filt)
+    value = np.trim_zeros(given, trim) if axis is None else np.trim_zeros(given, trim, axis)
+    # where the part that is left begins: at the first place that is not zero, if the front is trimmed
+    places = np.argwhere(given)
+    fronts = places.min(axis=0) if len(places) and "f" in trim.lower() else (0,) * given.ndim
+    index = []
+    for front, length, whole in zip(fronts, value.shape, given.shape):
+        front = 0 if length == whole else front
+        index.append(slice(front, front + length))
+    return filt[tuple(index)]
 
 
 def inserted_vjp(gz, z, x, y, *, kept, places, axis, single):

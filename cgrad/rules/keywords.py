@@ -8,7 +8,7 @@ from cgrad._record import apply_elementwise
 
 from .registry import deliver, is_array, plain_value, ufunc_method
 
-__all__ = ["call_with"]
+__all__ = ["call_with", "mask_of"]
 
 
 def call_with(op, inputs, kwargs):
@@ -18,10 +18,11 @@ def call_with(op, inputs, kwargs):
     NumPy leaves the places that are masked out undefined; here they are constant zeros.
     """
     kwargs = dict(kwargs)
-    out, where = kwargs.pop("out", None), plain_value(kwargs.pop("where", True))
+    out, where = kwargs.pop("out", None), kwargs.pop("where", True)
     if type(out) is tuple:
         (out,) = out
     if where is not True:
+        where = mask_of(where)
         kwargs["where"], kwargs["out"] = where, None
     if not any(map(is_array, inputs)):
         result = op.ufunc(*inputs, **kwargs)
@@ -34,14 +35,22 @@ def call_with(op, inputs, kwargs):
     return deliver(result, out)
 
 
+def mask_of(where):
+    """A mask as NumPy reads it: numbers in a list may stand for bools, those in an array may not."""
+    where = plain_value(where)
+    if isinstance(where, (np.ndarray, np.generic)) and where.dtype != bool:
+        raise TypeError(f"where= has dtype {where.dtype}; expected bool: use a comparison")
+    return np.array(where, bool)
+
+
 def masked(result, where, out):
     """`result` where it was computed, else what `out` holds."""
     value = plain_value(result)
     if isinstance(value, np.ndarray) and value.flags.writeable:
         # what was not computed is whatever the memory held; the rule may read it
-        np.copyto(value, 0, where=~np.asarray(where))
+        np.copyto(value, 0, where=~where)
     chosen = np.where(where, result, 0 if out is None else out)
-    return chosen if isinstance(value, np.ndarray) or np.ndim(where) else chosen[()]
+    return chosen if isinstance(value, np.ndarray) or where.ndim else chosen[()]
 
 
 def cast(op, result, out, casting):
@@ -49,8 +58,8 @@ def cast(op, result, out, casting):
     if result.dtype == out.dtype:
         return result
     if not np.can_cast(result.dtype, out.dtype, casting):
-        raise TypeError(f"np.{op.name}: cannot cast its {result.dtype} result to the dtype {out.dtype} of out= according to the rule "
-                        f"{casting!r}")
+        raise TypeError(f"np.{op.name}: cannot cast its {result.dtype} result to the dtype {out.dtype} of out= according "
+                        f"to the rule {casting!r}")
     return result.astype(out.dtype)
 
 

@@ -56,8 +56,8 @@ def radial(x, gz, z, restore, factor=1, scale=np.multiply, kink=None):
 def slope_at_zero(gz, z):
     """d gz / d z, element by element: what gz / z tends to where both are 0.
 
-    A norm whose adjoint is 0 at the kink was squared, or the like: exp(-z**2) is smooth although z is not. Its gradient is x times
-    gz / z, and the second order needs that ratio, which only the derivative of gz has (de l'Hopital).
+    A norm whose adjoint is 0 at the kink was squared, or the like: exp(-z**2) is smooth although z is not. Its gradient is x
+    times gz / z, and the second order needs that ratio, which only the derivative of gz has (de l'Hopital).
     """
     if not (tracked(gz) and tracked(z)) or gz.tape_of is not z.tape_of:
         return np.zeros(gz.shape, gz.dtype)

@@ -7,7 +7,7 @@ import numpy as np
 
 from cgrad._parts import part
 
-from .registry import (Sample, deliver, implements, is_array, method, overwrite, plain_function, plain_tree,
+from .registry import (Sample, implements, is_array, method, overwrite, plain_function, plain_tree,
                        plain_value, record, structural, tracked)
 from .selection import index_flat, index_on_axis, with_axis
 
@@ -181,14 +181,14 @@ def bincount(x, /, weights=None, minlength=0):
 HISTOGRAM = structural("histogram", linear=True,
                        vjp=(lambda gz, z, weights, *, bins, counted: np.where(counted, gz[..., bins], 0),),
                        samples=[Sample(lambda w: np.histogram([0.1, 0.5, 0.7, 0.4, 3.0], 3, (0, 1), weights=w)[0], ((5,),)),
-                                Sample(lambda w: np.histogram([0.1, 0.5, 0.7], [0, 0.5, 2], density=True, weights=w)[0], ((3,),),
-                                       domain=(0.5, 2))])
+                                Sample(lambda w: np.histogram([0.1, 0.5, 0.7], [0, 0.5, 2], density=True, weights=w)[0],
+                                       ((3,),), domain=(0.5, 2))])
 
 
 @implements(np.histogram)
 def histogram(a, bins=10, range=None, density=None, weights=None):
-    """np.histogram. Counts are constant between the places where an element changes its bin; weights can be differentiated, and so
-    can the edges, where they come from `a` or are given.
+    """np.histogram. Counts are constant between the places where an element changes its bin; weights can be differentiated,
+    and so can the edges, where they come from `a` or are given.
     """
     plain, plain_bins, plain_weights = plain_value(a), plain_value(bins), plain_value(weights)
     value, edges = np.histogram(plain, plain_bins, range, weights=plain_weights)

@@ -1,9 +1,12 @@
 """np.pad. Its modes differ in where the margin comes from, and so does the rule.
 
-Nowhere (constant, empty), from chosen elements (edge, reflect, symmetric, wrap), or from linear combinations of elements
-(mean, linear_ramp, odd reflections): NumPy itself, given numbers or unit vectors to pad, says which. Modes that choose by value
-(maximum, minimum, median) are composed of the functions that NumPy calls. Uses `registry`, `shape` and `joining`.
+From nowhere (constant, empty), from chosen elements (edge, reflect, symmetric, wrap), from those and multiples of the two edges
+(linear_ramp, odd reflections), from all (mean). What comes from where NumPy says itself, given numbers or unit vectors to pad.
+Modes that choose by value (maximum, minimum, median) are composed of the functions that NumPy calls. Uses `registry`, `shape`
+and `joining`.
 """
+from functools import lru_cache
+
 import numpy as np
 
 from .joining import along, concatenate
@@ -45,23 +48,39 @@ def fold_chosen(g, axis, before, length, places):
     return folded
 
 
-def fold_linear(g, axis, before, length, matrix):
-    """Undo a margin of linear combinations along one axis; `matrix` holds their weights, one row per place."""
-    after = before + length
-    last = np.moveaxis(np.concatenate((g[along(axis, slice(before))], g[along(axis, slice(after, None))]), axis), axis, -1)
-    weights = np.concatenate((matrix[:before], matrix[after:]))
-    return interior(g, axis, before, length) + np.moveaxis(last @ weights, -1, axis)
+def column(weights, axis):
+    """A vector, shaped to multiply along `axis`, a negative number."""
+    return weights.reshape((-1,) + (1,) * (-axis - 1))
+
+
+def fold_edges(g, axis, before, length, places, signs, first, last):
+    """Undo a margin of signed copies plus multiples `first` and `last` of the two edges."""
+    folded = fold_chosen(g * column(signs, axis), axis, before, length, places)
+    for margin in (slice(before), slice(before + length, None)):
+        part = g[along(axis, margin)]
+        for edge, weights in ((slice(1), first), (slice(-1, None), last)):
+            into = along(axis, edge)
+            folded[into] = folded[into] + (part * column(weights[margin], axis)).sum(axis=axis, keepdims=True)
+    return folded
+
+
+def fold_mean(g, axis, before, length, counts):
+    """Undo a margin of means over the first and the last `counts` elements."""
+    folded = interior(g, axis, before, length).copy()
+    for margin, chosen, count in ((slice(before), slice(counts[0]), counts[0]),
+                                  (slice(before + length, None), slice(length - counts[1], None), counts[1])):
+        into = along(axis, chosen)
+        folded[into] = folded[into] + g[along(axis, margin)].sum(axis=axis, keepdims=True) / count
+    return folded
+
+
+FOLDS = {"nowhere": interior, "places": fold_chosen, "edges": fold_edges, "mean": fold_mean}
 
 
 def pad_vjp(gz, z, x, *, pads):
-    """`pads`: for each padded axis (axis, before, places or weights or None)."""
-    for axis, before, source in pads:
-        if source is None:
-            gz = interior(gz, axis, before, x.shape[axis])
-        elif source.ndim == 1:
-            gz = fold_chosen(gz, axis, before, x.shape[axis], source)
-        else:
-            gz = fold_linear(gz, axis, before, x.shape[axis], source)
+    """`pads`: for each padded axis (axis, width before it, name of a fold, what it needs to know)."""
+    for axis, before, fold, known in pads:
+        gz = FOLDS[fold](gz, axis, before, x.shape[axis], *known)
     return gz
 
 
@@ -83,6 +102,8 @@ PAD = structural(
 
 def pairs(numbers, ndim):
     """A pair for each axis of what NumPy takes for that: one number, one pair, or a pair (or number) for each."""
+    if numbers is None:
+        return [(None, None)] * ndim
     numbers = np.asarray(numbers)
     return np.broadcast_to(numbers.ravel() if numbers.size == 1 else numbers, (ndim, 2)).tolist()
 
@@ -93,20 +114,29 @@ def widths_of(pad_width, ndim):
         for axis, width in pad_width.items():
             widths[axis] = width if isinstance(width, tuple) else (width, width)
         return widths
-    return pairs(pad_width, ndim)
+    return [(pad_width, pad_width)] * ndim if type(pad_width) is int else pairs(pad_width, ndim)
 
 
-def source_of(length, width, mode, stat_length, kwargs):
-    """Where the elements of one padded axis come from: places, weights, or None for nowhere."""
+@lru_cache(maxsize=256)
+def source_of(length, width, mode, stat_length, reflect_type):
+    """Where the margin along one axis comes from: name of a fold, and what that needs to know."""
     if mode in ("constant", "empty"):
-        return None
+        return "nowhere", ()
     if mode == "mean":
-        kwargs = {} if stat_length[0] is None else {"stat_length": (stat_length, (1, 1))}
-    elif mode == "linear_ramp":
-        kwargs = {}                                 # the end values are constants
-    elif kwargs.get("reflect_type", "even") == "even":
-        return np.pad(np.arange(length), width, mode)
-    return np.pad(np.eye(length), (width, (0, 0)), mode, **kwargs)
+        return "mean", (tuple([length if count is None else min(count, length) for count in stat_length]),)
+    if mode != "linear_ramp" and reflect_type == "even":
+        return "places", (np.pad(np.arange(length), width, mode),)
+    # NumPy's own linear map, of each edge and of everything between them
+    inside = slice(width[0], width[0] + length)
+    kwargs = {} if mode == "linear_ramp" else {"reflect_type": reflect_type}        # end values are constants
+    between = np.ones(length)
+    between[0] = between[-1] = 0
+    signs = np.pad(between, width, mode, **kwargs)
+    signs[inside] = 1
+    first, last = [np.pad(np.eye(1, length, at)[0], width, mode, **kwargs) for at in (0, length - 1)]
+    if length == 1:
+        last[:] = 0                                             # the same edge
+    return "edges", (np.pad(np.arange(length), width, "edge" if mode == "linear_ramp" else mode), signs, first, last)
 
 
 def pad_by_steps(array, widths, margin):
@@ -141,9 +171,10 @@ def chosen_margins(function, lengths):
 @implements(np.pad)
 def pad(array, pad_width, mode="constant", **kwargs):
     if callable(mode):
-        raise NotImplementedError("np.pad: a function as mode cannot be differentiated; build the result with np.concatenate")
+        raise NotImplementedError("np.pad: a function as mode cannot be differentiated; join the parts with np.concatenate")
     if is_array(kwargs.get("end_values")):
-        raise NotImplementedError("np.pad: end_values cannot be differentiated; join np.linspace and the array with np.concatenate")
+        raise NotImplementedError("np.pad: end_values cannot be differentiated; join np.linspace and the array with "
+                                  "np.concatenate")
     given = plain_value(array)
     value = np.pad(given, pad_width, mode, **{key: plain_value(v) for key, v in kwargs.items()})
     widths = widths_of(pad_width, value.ndim)
@@ -153,6 +184,7 @@ def pad(array, pad_width, mode="constant", **kwargs):
         return pad_by_steps(array, widths, constant_margins(constants, value.ndim, value.dtype))
     if mode in CHOOSING_VALUES:
         return pad_by_steps(array, widths, chosen_margins(CHOOSING_VALUES[mode], lengths))
-    pads = [(axis - value.ndim, width[0], source_of(np.shape(given)[axis], tuple(width), mode, tuple(lengths[axis]), kwargs))
-            for axis, width in enumerate(widths) if any(width)]
+    reflect_type = kwargs.get("reflect_type", "even")
+    pads = [(axis - value.ndim, width[0], *source_of(length, tuple(width), mode, tuple(lengths[axis]), reflect_type))
+            for axis, (length, width) in enumerate(zip(np.shape(given), widths)) if any(width)]
     return record(PAD, value, (array,), {"pads": pads})

@@ -1,7 +1,7 @@
 """Reductions: sum, mean, prod, the extrema, logaddexp, trace, those that skip NaN, and what they share about axes.
 
 Axes are recorded as negative numbers, counted from the end of the input, so that a rule works for adjoints with leading axes.
-Uses the registry; `accumulations`, `statistics` and `norms` use its helpers.
+Uses the registry; `accumulations`, `statistics`, `norms` and `kinks` use its helpers.
 """
 from functools import lru_cache
 from math import prod as prod_of
@@ -11,7 +11,7 @@ import numpy as np
 from cgrad import _kernels as k
 
 from .registry import (Array, Sample, deliver, implements, method, plain_function, plain_tree, plain_value, record, structural,
-                       ufunc_method)
+                       tracked, ufunc_method)
 
 NO_VALUE = np._NoValue
 
@@ -103,10 +103,16 @@ def conjugate(x):
 
 
 def out_like(out):
-    """(An ndarray that NumPy can fill instead of the argument ``out=out``, the dtype in which it then computes.)"""
+    """An ndarray that NumPy fills in place of the argument ``out=out``, since it computes in the dtype of that."""
     if type(out) is tuple:
         (out,) = out
     return None if out is None else np.empty(out.shape, out.dtype)
+
+
+def check_initial(name, initial):
+    if tracked(initial):
+        raise TypeError(f"{name}: initial= is tracked, and its gradient would be lost; combine it with the result instead, e.g. "
+                        "np.sum(x) + initial, or pass initial.value for a constant")
 
 
 def reducer(op, ufunc, default_axis=None):
@@ -117,6 +123,8 @@ def reducer(op, ufunc, default_axis=None):
         v = plain_value(x)
         if out is None and dtype is None and initial is NO_VALUE and where is True:
             return record(op, reduce(v, axis, None, None, keepdims), (x,), axes_and_keepdims(axis, x.ndim, keepdims))
+        check_initial(op.name, initial)
+        where = plain_value(where)
         value = reduce(v, axis, dtype, out_like(out), keepdims, initial, where)
         return deliver(record(op, value, (x,), reduction_params(np.ndim(v), axis, keepdims, dtype, initial, where)), out)
     return reduction
@@ -163,6 +171,7 @@ def mean(x, axis=None, dtype=None, out=None, keepdims=False, *, where=True):
         # NumPy divides float32 sums in float64, which rounds to the same as long as the count is exact in float32
         if count and (x.dtype is FLOAT64 or x.dtype is FLOAT32 and count < 1 << 24):
             return record(MEAN, total / count, (x,), axes_and_keepdims(axis, x.ndim, keepdims))
+    where = plain_value(where)
     value = np.mean(v, axis, dtype, out_like(out), keepdims, where=where)
     return deliver(record(MEAN, value, (x,), reduction_params(np.ndim(v), axis, keepdims, dtype, where=where)), out)
 
@@ -324,7 +333,8 @@ def nan_reduction(function, vjp, *, linear=False, **kwargs):
     @implements(function)
     def reduction(x, axis=None, dtype=None, out=None, keepdims=False, initial=NO_VALUE, where=True):
         v = plain_value(x)
-        given = given_only(dtype=dtype, initial=initial, where=where)
+        check_initial(op.name, initial)
+        given = given_only(dtype=dtype, initial=initial, where=plain_value(where))
         value = function(v, axis=axis, out=out_like(out), keepdims=keepdims, **given)
         return deliver(record(op, value, (x,), reduction_params(np.ndim(v), axis, keepdims, **given)), out)
     return reduction

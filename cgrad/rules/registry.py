@@ -155,11 +155,23 @@ def plain_function(*functions):
     """Functions without a derivative (shapes, comparisons, integer results): called on the values, give plain results."""
     for f in functions:
         def handler(*args, _f=f, **kwargs):
+            if "out" in kwargs and is_array(first_of(kwargs["out"])):
+                return plain_into(_f, args, **kwargs)
             return _f(*plain_tree(args), **plain_tree(kwargs))
         if isinstance(f, np.ufunc):
             UFUNCS[f] = handler
         else:
             FUNCTIONS[f] = handler
+
+
+def plain_into(function, args, *, out, where=True, **kwargs):
+    """A plain function whose result goes into an Array: an assignment like any other."""
+    result = function(*plain_tree(args), **plain_tree(kwargs))
+    return deliver(result if where is True else FUNCTIONS[np.where](where, result, first_of(out)), out)
+
+
+def first_of(x):
+    return x[0] if isinstance(x, tuple) else x
 
 
 def plain_tree(x):

@@ -1,14 +1,15 @@
 """Rules of shapes: reshape, transpose, broadcast_to, roll and their relatives.
 
-Reversals and rotations are basic indexing, so that they are views as in NumPy. Uses `registry`; used by `joining`, `padding` and
-`creation`.
+Reversals and rotations are basic indexing, so that they are views as in NumPy. Uses `registry`; used by `joining`, `padding`,
+`creation` and `cgrad.numpy`.
 """
 from functools import lru_cache
 
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_tuple
 
-from .registry import Inverse, Sample, copy_of, implements, is_array, method, plain_function, plain_value, prop, record, structural
+from .registry import (Inverse, Sample, copy_of, implements, is_array, method, plain_function, plain_value, prop, record,
+                       structural)
 
 ALL = slice(None)
 REVERSED = slice(None, None, -1)
@@ -125,6 +126,10 @@ def squeeze(a, axis=None):
 @implements(np.expand_dims)
 def expand_dims(a, axis):
     given = array_of(a)
+    ndim = given.ndim
+    if type(axis) is int and -ndim - 1 <= axis <= ndim:         # the same, without NumPy's general treatment of axes
+        at = axis if axis >= 0 else axis + ndim + 1
+        return reshaped(a, given, given.reshape(given.shape[:at] + (1,) + given.shape[at:]))
     return reshaped(a, given, np.expand_dims(given, axis))
 
 
@@ -210,7 +215,15 @@ def permuted(function):
 permuted(np.moveaxis)
 permuted(np.rollaxis)
 permuted(np.matrix_transpose)
-method("swapaxes")(permuted(np.swapaxes))
+
+
+@implements(np.swapaxes)
+@method("swapaxes")
+def swapaxes(a, axis1, axis2):
+    value = array_of(a).swapaxes(axis1, axis2)
+    axes = list(forwards(value.ndim))
+    axes[axis1], axes[axis2] = axes[axis2], axes[axis1]
+    return transposed(a, value, tuple(axes))
 
 
 @prop("mT")
@@ -312,7 +325,9 @@ ROLL = structural(
 def roll(a, shift, axis=None):
     given = array_of(a)
     value = np.roll(given, shift, axis)
-    if axis is None:
+    if type(shift) is int and type(axis) is int:
+        shifts, axis = (shift,), (axis if axis < 0 else axis - value.ndim,)
+    elif axis is None:
         shifts = tuple(np.ravel(shift).tolist())
     else:
         axes = normalize_axis_tuple(axis, value.ndim, allow_duplicate=True)
@@ -337,4 +352,4 @@ def size(a, axis=None):
     return a.size if axis is None else np.size(plain_value(a), axis)
 
 
-plain_function(np.ix_, np.shares_memory, np.may_share_memory)
+plain_function(np.ix_, np.diag_indices_from, np.tril_indices_from, np.triu_indices_from, np.shares_memory, np.may_share_memory)

@@ -1,6 +1,6 @@
 """Statistics: variances, standard deviations, weighted averages, medians and quantiles.
 
-Uses the registry and `reductions`.
+Uses the registry, `reductions` and `kinks`.
 """
 from functools import lru_cache
 
@@ -95,6 +95,7 @@ def spread_measure(function, vjp, **kwargs):
         v = plain_value(x)
         if out is None and dtype is None and where is True and mean is NO_VALUE and correction is NO_VALUE:
             return record(op, function(v, axis, None, None, ddof, keepdims), (x,), spread_params(axis, x.ndim, keepdims, ddof))
+        where = plain_value(where)
         given = given_only(dtype=dtype, where=where, correction=correction)
         about_given = mean is not None and mean is not NO_VALUE
         if about_given:
