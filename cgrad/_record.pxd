@@ -60,5 +60,6 @@ cdef Tape common_tape(Tape tape, Traced a)
 cdef int link(Tape tape, Node *node, int like, cnp.ndarray z) except -1
 cpdef object record(Op op, object value, tuple inputs, dict params=*, Traced view_of=*)
 cdef object unary(Op op, Traced a)
+cdef object finish_number(Tape tape, Op op, int in0, int in1, int nin, double x, double y, double z)
 cdef object binary(Op op, object a, object b)
 cdef object elementwise(Op op, tuple inputs, dict kwargs)

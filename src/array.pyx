@@ -5,12 +5,12 @@ Uses `cgrad._record` and `cgrad._parts`, which do the recording.
 cimport cython
 cimport numpy as cnp
 from cpython.object cimport PyObject
-from cpython.float cimport PyFloat_CheckExact
+from cpython.float cimport PyFloat_Check, PyFloat_CheckExact
 from cpython.long cimport PyLong_CheckExact
 from cpython.unicode cimport PyUnicode_CheckExact
 
 from cgrad._parts cimport read_item, replace, write_item
-from cgrad._record cimport PyTypeObject, Traced, binary, foreign, is_array, is_weak, plain, settle, unary, value_of
+from cgrad._record cimport PyTypeObject, Traced, binary, common_tape, finish_number, foreign, is_array, is_weak, plain, settle, unary, value_of
 from cgrad._tape cimport Op
 
 import numpy as np
@@ -54,6 +54,32 @@ cdef object operate(Op op, object a, object b):
     z = binary(op, a, b)
     if is_weak(a) and is_weak(b) and is_array(z):
         (<Traced> z).weak = True                    # Python's own arithmetic gives Python floats
+    return z
+
+
+cdef inline bint is_scalar(object x) noexcept:
+    """A float64 scalar or a Python number, whose operators are not the ufuncs of arrays."""
+    return (<Traced> x).number and (<Traced> x).scalar if is_array(x) else PyFloat_Check(x) or PyLong_CheckExact(x)
+
+
+cdef object scalar_power(object a, object b):
+    """x ** y of scalars: C's pow, where the ufunc of arrays has other roundings."""
+    cdef object z
+    cdef Traced x = <Traced> a if is_array(a) else None, y = <Traced> b if is_array(b) else None
+    cdef Traced like = x if x is not None else y
+    if x is not None:
+        settle(x)
+    if y is not None:
+        settle(y)
+    if x is not None and y is not None:
+        common_tape(x.tape, y)
+    z = plain(a) ** plain(b)
+    if not PyFloat_Check(z):
+        return binary(op_power, a, b)               # Python's own power of a negative number is complex
+    z = finish_number(like.tape, op_power, x.node if x is not None else -1, y.node if y is not None else -1, 2,
+                      x.num if x is not None else <double> a, y.num if y is not None else <double> b, z)
+    if is_weak(a) and is_weak(b) and is_array(z):
+        (<Traced> z).weak = True
     return z
 
 
@@ -275,9 +301,10 @@ cdef class Array(Traced):
         return through(np.matmul, a, b)
 
     def __pow__(a, b, modulus):
-        cdef double q
         if modulus is not None:
             return NotImplemented
+        if is_scalar(a) and is_scalar(b):
+            return scalar_power(a, b)
         # ndarray.__pow__ takes these exponents apart too; numpy's scalars do not
         if is_array(a) and not (<Traced> a).scalar and (PyFloat_CheckExact(b) or PyLong_CheckExact(b)):
             if b == 2:

@@ -8,6 +8,8 @@ from cpython.object cimport PyObject
 from cgrad._record cimport PyTypeObject, Traced, binary, foreign, is_array, unary
 from cgrad._tape cimport Op
 
+import importlib
+
 import numpy as np
 
 from cgrad._record import FUNCTIONS, UFUNCS
@@ -42,7 +44,7 @@ cdef class Direct:
         self.handler = None if type(found) is Op else found
         self.__name__ = self.__qualname__ = function.__name__
         self.__doc__ = function.__doc__
-        self.__module__ = "cgrad.numpy"
+        self.__module__ = getattr(function, "__module__", None) or "numpy"     # whose docstring it has
         self.__wrapped__ = function
 
     def __call__(self, *args, **kwargs):
@@ -52,10 +54,10 @@ cdef class Direct:
         return getattr(self.function, name)
 
     def __repr__(self):
-        return f"<cgrad.numpy.{self.__name__}>"
+        return f"<cgrad.{self.__module__}.{self.__name__}>"
 
     def __reduce__(self):
-        return direct_by_name, (self.__name__,)
+        return direct_by_name, (self.__module__, self.__name__)
 
 
 cdef object direct_call(object me, PyObject *const *args, size_t flags, PyObject *names):
@@ -87,6 +89,5 @@ cdef int enable_vectorcall() except -1:
 enable_vectorcall()
 
 
-def direct_by_name(name):
-    import cgrad.numpy
-    return getattr(cgrad.numpy, name)
+def direct_by_name(module, name):
+    return getattr(importlib.import_module("cgrad." + module), name)

@@ -59,8 +59,9 @@ def test_full_like_tracked():
 
 
 # ---------------------------------------------------------------------------------------------- copies and casts
-@pytest.mark.parametrize("copy", [np.copy, lambda x: x.copy(), lambda x: x.copy("F"), lambda x: np.copy(x, "C"), lambda x: x.T.copy().T,
-                                  lambda x: np.copy(x.T, order="K").T, lambda x: x.astype(float), lambda x: np.astype(x, float)])
+@pytest.mark.parametrize("copy", [
+    np.copy, lambda x: x.copy(), lambda x: x.copy("F"), lambda x: np.copy(x, "C"), lambda x: x.T.copy().T,
+    lambda x: np.copy(x.T, order="K").T, lambda x: x.astype(float), lambda x: np.astype(x, float)])
 def test_copies(copy):
     def fun(x):
         z = copy(x)

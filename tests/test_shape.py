@@ -1,4 +1,4 @@
-"""Shapes: reshape, transpose, broadcasting, shifts. NumPy's values and views, derivatives of both orders, writes through views."""
+"""Shapes: reshape, transpose, broadcasting, shifts. NumPy's values and views, derivatives of both orders, writes to views."""
 import numpy as np
 import pytest
 from support import bit_identical, check
@@ -78,7 +78,8 @@ def test_atleast_of_several():
     lambda x: np.matrix_transpose(x), lambda x: np.permute_dims(x, (0, 2, 1)), lambda x: np.swapaxes(x, 0, -1),
     lambda x: x.swapaxes(1, 2), lambda x: np.moveaxis(x, 0, -1), lambda x: np.moveaxis(x, [0, 1], [-1, 0]),
     lambda x: np.rollaxis(x, 2), lambda x: np.rollaxis(x, 0, 3), lambda x: np.rollaxis(x, 1, 1),
-    lambda x: np.flip(x), lambda x: np.flip(x, 1), lambda x: np.flip(x, (0, -1)), lambda x: np.fliplr(x), lambda x: np.flipud(x),
+    lambda x: np.flip(x), lambda x: np.flip(x, 1), lambda x: np.flip(x, (0, -1)), lambda x: np.fliplr(x),
+    lambda x: np.flipud(x),
     *[lambda x, k=k: np.rot90(x, k) for k in range(-1, 5)], lambda x: np.rot90(x, 1, (2, 0)), lambda x: np.rot90(x, 2, (1, 2)),
     lambda x: np.roll(x, 1, 0), lambda x: np.roll(x, 5), lambda x: np.roll(x, (1, -2)), lambda x: np.roll(x, (1, -5), (0, 2)),
     lambda x: np.roll(x, 1, (0, 0)), lambda x: np.roll(x, -1, (0, -1))])

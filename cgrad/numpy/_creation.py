@@ -3,6 +3,8 @@
 Within a function that is being differentiated, or a GradientTape, new floating arrays are Arrays without a derivative, so that
 tracked values can be written into them; elsewhere, and for integers and booleans, they are plain ndarrays. Uses the rules.
 """
+import functools
+
 import numpy as np
 
 from .._array import Array
@@ -25,12 +27,11 @@ def current(x):
 
 def creating(function):
     """The NumPy function `function`, whose new arrays can be written to."""
+    @functools.wraps(function)
     def create(*args, **kwargs):
         return fresh(function(*args, **kwargs))
-    create.__name__ = create.__qualname__ = function.__name__
-    create.__doc__ = function.__doc__
     create.__module__ = "cgrad.numpy"
-    create.__wrapped__ = function
+    create.__doc__ = f"np.{function.__name__}, whose floating arrays tracked values can be written into."
     return create
 
 

@@ -42,8 +42,8 @@ def full_like(a, fill_value, dtype=None, order="K", subok=True, shape=None, **de
 def filled(blank, fill_value):
     """The new array `blank`, filled with a tracked value."""
     if blank.dtype.kind not in "fc":
-        raise TypeError(f"full, full_like: a tracked {fill_value.dtype} fill value in an array of dtype {blank.dtype} would lose "
-                        "its gradient; pass a floating dtype, e.g. dtype=float")
+        raise TypeError(f"full, full_like: a tracked {fill_value.dtype} fill value in an array of dtype {blank.dtype} would "
+                        "lose its gradient; pass a floating dtype, e.g. dtype=float")
     made = constant(blank, fill_value)
     made[...] = fill_value
     return made
@@ -91,7 +91,7 @@ def astype(x, dtype, /, *, copy=True, **device):
 
 
 # ------------------------------------------------------------------------------------------------ complex parts
-# f(x) = g(Re x): df/dx - i df/dy = g', real; the sweep casts it. NumPy's view can be written to; a write to this one is refused.
+# f(x) = g(Re x): df/dx - i df/dy = g', real; the sweep casts it. Writes to this view, which NumPy allows, are refused.
 REAL = structural("real", vjp=(lambda gz, z, x: gz,), linear=True, inverse=Inverse(lambda base: real(base), None),
                   samples=[Sample(lambda x: np.real(x * (1 + 2j)), ((3,),), complex=True)])
 # f(x) = g(Im x): df/dx - i df/dy = -i g'

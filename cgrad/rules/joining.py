@@ -49,7 +49,7 @@ STACK = structural(
 
 
 def join(function, arrays, along_axis, least, out=None, **kwargs):
-    """`function` of a sequence of arrays, which get at least `least` axes in front or behind and are joined along `along_axis`."""
+    """`function` of a sequence of arrays, which get at least `least` axes and are joined along `along_axis`."""
     arrays = tuple(arrays)
     values = [plain_value(a) for a in arrays]
     numbers = array_of_numbers(values) if least and not kwargs else None
@@ -75,7 +75,8 @@ def join(function, arrays, along_axis, least, out=None, **kwargs):
     for length in lengths:
         stop += length
         stops.append(stop)
-    joined = record(CONCATENATE, value, arrays, {"axis": axis if axis < 0 else axis - ndim, "stops": stops, "shapes": own_shapes})
+    joined = record(CONCATENATE, value, arrays,
+                    {"axis": axis if axis < 0 else axis - ndim, "stops": stops, "shapes": own_shapes})
     return joined if out is None else deliver(joined, out)
 
 
@@ -240,7 +241,8 @@ def tile_vjp(gz, z, x, *, reps):
 TILE = structural(
     "tile", vjp=(tile_vjp,), linear=True,
     samples=[Sample(np.tile, ((3,),), kwargs=dict(reps=2), complex=True),
-             Sample(np.tile, ((2, 3),), kwargs=dict(reps=(2, 1, 2))), Sample(np.resize, ((2, 3),), kwargs=dict(new_shape=(2, 5)))])
+             Sample(np.tile, ((2, 3),), kwargs=dict(reps=(2, 1, 2))),
+             Sample(np.resize, ((2, 3),), kwargs=dict(new_shape=(2, 5)))])
 
 
 @implements(np.tile)
