@@ -24,6 +24,7 @@ cdef class Traced:
     cdef bint scalar            # NumPy would have a scalar here, which cannot be written to
     cdef unsigned int version   # counts the writes
     cdef unsigned int seen      # version of `base` when this view was taken
+    cdef Py_ssize_t checked     # Tape.writes when it was last known to be up to date
     cdef Traced base            # of a view; else None
     cdef Op view_op             # how the view is made from its base
     cdef object view_params

@@ -82,6 +82,7 @@ cdef class Tape:
     cdef Py_ssize_t capacity_links
     cdef unsigned long thread
     cdef public int recording           # how many windows (transforms, GradientTapes) record now
+    cdef Py_ssize_t writes              # counts all writes to arrays, so that views know when to look
     cdef public bint spent              # its values were freed by a sweep
     cdef public int of                  # node being differentiated by a recorded sweep, else -1
     cdef dict locked               # id -> ndarray made read-only for this tape

@@ -29,6 +29,10 @@ cdef extern from "c/unique.h":
 
 cgrad_chunk_type = <PyTypeObject *> Chunk
 
+cdef extern from "Python.h":
+    int Py_EnterRecursiveCall(const char *) except -1
+    void Py_LeaveRecursiveCall() noexcept
+
 cdef object np_float64 = np.float64
 cdef object np_ndarray = np.ndarray
 cdef object np_generic = np.generic
@@ -137,6 +141,7 @@ cdef object finish_read(Traced a, object index, object value, double number, bin
     result = wrap(tape, value, at, scalar)
     if basic and not scalar:
         result.base, result.seen, result.view_op, result.view_params = a, a.version, GETITEM_OP, index
+        result.checked = a.tape.writes
     return result
 
 
@@ -188,6 +193,7 @@ cdef int write_item(Traced a, object index, object value) except -1:
         link(tape, node, a.node, <cnp.ndarray> buffer)
         a.node = <int> tape.n - 1
     a.version += 1
+    a.tape.writes += 1
     return write_back(a)
 
 
@@ -219,10 +225,18 @@ cdef object own_buffer(Traced a):
 
 cdef int write_back(Traced a) except -1:
     """A write to a view is a write to its base."""
-    cdef Traced base = a.base, copy
+    cdef Traced base = a.base
     if base is None:
         return 0
-    copy = snapshot(a)
+    Py_EnterRecursiveCall(b" while writing through a chain of views of views")
+    try:
+        return write_to_base(a, base)
+    finally:
+        Py_LeaveRecursiveCall()
+
+
+cdef int write_to_base(Traced a, Traced base) except -1:
+    cdef Traced copy = snapshot(a)
     if not a.number:
         a.val = None                                # so that the base's buffer may be written in place
     if a.view_op.kind == GETITEM:
@@ -265,6 +279,7 @@ cdef int replace(Traced a, object new) except -1:
     settle(z)
     a.val, a.num, a.number, a.node = z.val, z.num, z.number, z.node
     a.version += 1
+    a.tape.writes += 1
     return write_back(a)
 
 

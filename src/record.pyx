@@ -22,6 +22,9 @@ from cgrad._tape import TapeError
 cnp.import_array()
 cnp.import_ufunc()
 
+cdef extern from "c/unique.h":
+    bint cgrad_unique(PyObject *) noexcept
+
 cdef object np_float64 = np.float64
 cdef object np_ndarray = np.ndarray
 cdef object np_generic = np.generic
@@ -42,6 +45,15 @@ cdef tuple NOTHING = ()
 @cython.freelist(256)
 cdef class Traced:
     """The data of `cgrad.Array`, which adds the protocols. Never made by itself."""
+
+    def __dealloc__(self):
+        # a long chain of views of views goes link by link: its destructors must not nest
+        cdef Traced base = self.base, next_base
+        self.base = None
+        while base is not None and cgrad_unique(<PyObject *> base):
+            next_base = base.base
+            base.base = None
+            base = next_base
 
 
 def bind_array(kind):
@@ -108,14 +120,21 @@ cdef retake_t retake = NULL
 cdef int settle(Traced a) except -1:
     """A view whose base was written to since it was taken is taken again."""
     cdef Traced fresh
-    if a.base is None:
+    cdef list chain
+    if a.base is None or a.checked == a.tape.writes:
         return 0
-    settle(a.base)
-    if a.seen != a.base.version:
-        fresh = retake(a.base, a.view_op, a.view_params)
-        a.val, a.num, a.number, a.node = fresh.val, fresh.num, fresh.number, fresh.node
-        a.seen = a.base.version
-        a.version += 1
+    # from the outermost base inwards, without recursion: x = x.T in a loop makes long chains
+    chain = []
+    while a.base is not None and a.checked != a.tape.writes:
+        chain.append(a)
+        a = a.base
+    for a in reversed(chain):
+        if a.seen != a.base.version:
+            fresh = retake(a.base, a.view_op, a.view_params)
+            a.val, a.num, a.number, a.node = fresh.val, fresh.num, fresh.number, fresh.node
+            a.seen = a.base.version
+            a.version += 1
+        a.checked = a.tape.writes
     return 0
 
 
@@ -507,6 +526,7 @@ cpdef object record(Op op, object value, tuple inputs, dict params=None, Traced 
         a = wrap(tape, z, -1, scalar)
     if view_of is not None and not scalar:
         a.base, a.seen, a.view_op, a.view_params = view_of, view_of.version, op, params
+        a.checked = a.tape.writes
     return a
 
 

