@@ -2,6 +2,8 @@
 
 Uses the tape, Array, the sweep and containers; used by `transforms` and `gradient_tape`.
 """
+import math
+
 import numpy as np
 
 from . import tree
@@ -33,9 +35,9 @@ def own_value(x):
 
 def identity_seeds(shape, dtype, start, stop):
     """Rows start..stop-1 of the identity matrix over all elements of `shape`, as seeds (stop - start, *shape)."""
-    size = int(np.prod(shape))
+    size = math.prod(shape)
     seeds = np.zeros((stop - start, size), dtype)
-    seeds[np.arange(stop - start), np.arange(start, stop)] = 1
+    seeds.ravel()[start::size + 1] = 1              # the diagonal that begins in column `start`
     return seeds.reshape((stop - start, *shape))
 
 

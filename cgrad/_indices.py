@@ -2,6 +2,8 @@
 
 Works on ndarrays and Arrays alike. Uses `cgrad._record`; used by the sweep.
 """
+import math
+
 import numpy as np
 
 from ._record import UFUNC_METHODS
@@ -22,7 +24,7 @@ def repeats(index):
 
 def places(shape, index):
     """Numbers, in C order, of the elements of an array of this shape that the index names."""
-    return np.arange(int(np.prod(shape))).reshape(shape)[index]
+    return np.arange(math.prod(shape)).reshape(shape)[index]
 
 
 def add_at_rows(into, index, g, n_lead):
@@ -38,8 +40,8 @@ def add_at_rows(into, index, g, n_lead):
     # several index arrays may move axes to the front of everything: go by element numbers instead
     lead, shape = into.shape[:n_lead], into.shape[n_lead:]
     flat = places(shape, index)
-    rows = int(np.prod(lead))
-    wide = into.reshape((rows, int(np.prod(shape))))
+    rows = math.prod(lead)
+    wide = into.reshape((rows, math.prod(shape)))
     add_at(wide, (slice(None), flat.ravel()), g.reshape((rows, flat.size)))
     return wide.reshape(into.shape)
 
@@ -47,7 +49,7 @@ def add_at_rows(into, index, g, n_lead):
 def read_rows(g, index, n_lead):
     """g[..., index] with the leading axes first, however NumPy would place the axes of several index arrays."""
     lead, shape = g.shape[:n_lead], g.shape[n_lead:]
-    wide = g.reshape(lead + (int(np.prod(shape)),))
+    wide = g.reshape(lead + (math.prod(shape),))
     return wide[(slice(None),) * n_lead + (places(shape, index),)]
 
 

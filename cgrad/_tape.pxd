@@ -60,14 +60,22 @@ cdef class Op:
     cdef list programs                  # cache of the sweep: programs[4*input + dtype slot]
     cdef readonly object vjp_all        # structural: one function for all inputs, where there may be thousands
 
-# Small arrays are cut from chunks: for ten doubles malloc and NumPy's allocator cost more than the arithmetic.
+# Memory of the arrays that recording and sweeps make themselves; see tape.pyx. A Pool serves the thread of its tape.
 cdef class Chunk:
-    cdef char *data
+    cdef char *data             # of small arrays; NULL for the memory of one large array
     cdef Py_ssize_t used
+    cdef object block           # the ndarray whose memory a large array uses
+    cdef Pool pool
+    cdef int allocate(self) except -1
 
 cdef class Pool:
     cdef Chunk chunk
+    cdef list spare             # blocks that no array uses any more
+    cdef unsigned long thread
     cdef cnp.ndarray empty(self, int ndim, cnp.npy_intp *shape, int type_num, int itemsize)
+    cdef object take(self, cnp.npy_intp size)
+    cdef void give_back(self, object block) noexcept
+    cdef int drain(self) except -1
 
 cdef class Tape:
     cdef Pool pool

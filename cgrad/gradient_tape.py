@@ -4,6 +4,7 @@ A GradientTape is a window (or several, after `stop_recording`) on the tape of i
 """
 import contextlib
 import itertools
+import math
 
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
@@ -443,11 +444,11 @@ class GradientTape:
                     continue
                 results.append(np.zeros(outer + shape, dtype))
                 continue
-            pieces = [np.zeros((int(np.prod(parts[0][1])), *shape), dtype) if p is None else p for p in pieces]
+            pieces = [np.zeros((math.prod(parts[0][1]), *shape), dtype) if p is None else p for p in pieces]
             whole = np.concatenate(pieces) if len(pieces) > 1 else pieces[0]
             results.append(whole.reshape(outer + shape))
         if as_matrix:
-            rows = int(np.prod(outer))
+            rows = math.prod(outer)
             return np.concatenate([r.reshape((rows, int(r.size / rows) if rows else 0)) for r in results], axis=1)
         return rebuild(results)
 
@@ -473,7 +474,7 @@ class GradientTape:
         if not shape or not source_shape or shape[0] != source_shape[0]:
             raise ValueError(f"GradientTape.batch_jacobian: target has shape {shape}, source {source_shape}; expected the same "
                              "first axis, the samples")
-        size = int(np.prod(shape[1:]))
+        size = math.prod(shape[1:])
         seeds = np.zeros((size, shape[0], size), dtype)
         seeds[np.arange(size), :, np.arange(size)] = 1
         rows = self._sweep("batch_jacobian", [node] if node >= 0 else [], [seeds.reshape((size, *shape))], source, "none",
@@ -532,7 +533,7 @@ class GradientTape:
 
     def _rows(self, node, shape, dtype, flat, chunk):
         """For each source the array (size of the target, *shape of the source), or None."""
-        size = int(np.prod(shape))
+        size = math.prod(shape)
         if node < 0 or size == 0:
             return [None] * len(flat)
         step = rows_per_chunk(self._tape, 0, size, chunk)

@@ -3,6 +3,7 @@
 Uses the sweep, the tape and containers; nothing below uses this module.
 """
 import functools
+import math
 
 import numpy as np
 
@@ -205,7 +206,8 @@ def jacobian(fun, argnums=0, as_matrix=False, chunk=None):
     @functools.wraps(fun, updated=())
     def differentiated(*args, **kwargs):
         trace = Trace("jacobian", fun, args, kwargs, numbers, False)
-        outs, rebuild = tree.flatten(trace.out)
+        plain = type(trace.out) is Array
+        outs, rebuild = ([trace.out], None) if plain else tree.flatten(trace.out)
         targets = [output_of("jacobian", o) for o in outs]
         blocks = [_jacobian_rows(trace, *t, chunk) for t in targets]
         if as_matrix:
@@ -215,13 +217,13 @@ def jacobian(fun, argnums=0, as_matrix=False, chunk=None):
             full = [b.reshape(shape + x.shape) for b, x in zip(block, trace.leaves)]
             given = trace.give(full, shape)
             results.append(given[0] if single else tuple(given))
-        return rebuild(results)
+        return results[0] if plain else rebuild(results)
     return differentiated
 
 
 def _jacobian_rows(trace, node, shape, dtype, chunk):
     """For each leaf the array (size of the output, *shape of the leaf)."""
-    size = int(np.prod(shape))
+    size = math.prod(shape)
     if dtype.kind not in "fc" and node >= 0:
         raise TypeError(f"jacobian: the function returned {dtype}, which has no derivative")
     if node < 0 or size == 0:
@@ -241,7 +243,7 @@ def _jacobian_rows(trace, node, shape, dtype, chunk):
 def _one_matrix(trace, targets, blocks):
     rows = []
     for (_, shape, _), block in zip(targets, blocks):
-        size = int(np.prod(shape))
+        size = math.prod(shape)
         rows.append(np.concatenate([b.reshape((size, -1)) if x.size else b.reshape((size, 0))
                                     for b, x in zip(block, trace.leaves)], axis=1))
     return np.concatenate(rows) if len(rows) != 1 else rows[0]

@@ -44,6 +44,7 @@ cdef object np_ndarray = np.ndarray
 cdef object np_float64 = np.float64
 cdef object np_add = np.add
 cdef object np_negative = np.negative
+cdef object np_multiply = np.multiply
 
 cdef enum State:
     NONE = 0
@@ -94,7 +95,7 @@ cdef class Sweep:
         cdef int k
         self.tape, self.lo, self.hi, self.recorded, self.lead = tape, lo, hi, recorded, lead
         self.onto = onto
-        self.pool = Pool.__new__(Pool)
+        self.pool = tape.pool
         self.n_lead = len(lead)
         for k in range(self.n_lead):
             self.lead_shape[k] = lead[k]
@@ -369,15 +370,20 @@ cdef class Sweep:
             if not callable(partial):
                 if partial == 1:
                     self.add(source, g, op)
-                elif partial == -1:
-                    self.add(source, -g if self.recorded else np_negative(g), op)
+                elif self.recorded:
+                    self.add(source, -g if partial == -1 else g * partial, op)
                 else:
-                    self.add(source, g * partial, op)
+                    self.add(source, self.scaled(g, partial, k == last), op)
             elif self.recorded:
                 self.add(source, self.recorded_partial(i, partial, g), op)
             elif not self.by_program(i, source, op, k, partial, g, k == last):
                 self.add(source, generic_partial(op, partial, g, self.all_kept(i)), op)
         return 0
+
+    cdef object scaled(self, object g, object slope, bint last):
+        """gz times a constant slope, in place of gz where nobody needs that any more."""
+        cdef object out = g if last and cgrad_own(<PyObject *> g) else None
+        return np_negative(g, out) if slope == -1 else np_multiply(g, slope, out)
 
     cdef list all_kept(self, Py_ssize_t i):
         cdef Node *node = &self.tape.nodes[i]
@@ -694,6 +700,7 @@ cdef class Sweep:
         finally:
             self.tape.of = former
             fp_clear()
+            self.pool.drain()
         return 0
 
     cdef int step(self, Py_ssize_t i, Op op) except -1:
@@ -809,16 +816,28 @@ def reverse(Tape tape, list targets, list seeds, list sources, *, windows=None, 
 
 
 cdef object own_result(dict found, Py_ssize_t i):
-    """An adjoint that the caller may write to: not a broadcast view, not shared with another one, a seed or a kept value."""
-    cdef object g = found[i]
+    """An adjoint that the caller may write to: not a broadcast view, not shared with another one, a seed or a kept value; and
+    with memory of its own."""
+    cdef object g = found[i], copy
     found[i] = None
-    # a slice of a chunk would keep the whole chunk alive
-    if isinstance(g, np_ndarray) and not (cgrad_own(<PyObject *> g) and cnp.PyArray_CHKFLAGS(g, cnp.NPY_ARRAY_OWNDATA)):
-        copy = g.copy()
-        found[i] = copy
-        return copy
+    if isinstance(g, np_ndarray):
+        copy = own_memory(<cnp.ndarray> g) if cgrad_own(<PyObject *> g) else g.copy()
+        g = copy
     found[i] = g
     return g
+
+
+cdef object own_memory(cnp.ndarray g):
+    """An array of its own in place of one from a pool: a large one takes its block along, a small one is copied."""
+    cdef Chunk owner
+    if cnp.PyArray_CHKFLAGS(g, cnp.NPY_ARRAY_OWNDATA):
+        return g
+    if type(cnp.get_array_base(g)) is Chunk:
+        owner = cnp.get_array_base(g)
+        if owner.block is not None:
+            owner.pool = None
+            return owner.block.view(g.dtype).reshape((<object> g).shape)
+    return g.copy()
 
 
 cdef Op LEAF_NAME = Op("seed", "leaf")

@@ -136,10 +136,15 @@ def reads_of(partial):
 cdef Op LEAF_OP = Op("leaf", "leaf")
 
 
-# ------------------------------------------------------------------------------------ memory of small arrays
+# ------------------------------------------------------------------------------------ memory
+# Small arrays are cut from chunks: for ten doubles malloc and NumPy's allocator cost more than the arithmetic. Large ones use
+# blocks again that others have left: a fresh one costs a page fault and a cleared page every few kilobytes, often more than the
+# arithmetic too. Blocks are ndarrays, so that NumPy's allocator, huge pages and tracemalloc treat them as any other array.
 cdef enum:
     CHUNK_BYTES = 1 << 14
     SMALL_BYTES = 1 << 10       # arrays up to this size are cut from chunks
+    LARGE_BYTES = 1 << 18       # arrays from this size on use blocks
+    SPARE_BLOCKS = 3            # how many blocks wait at most
     ALIGNMENT = 64
 
 cdef cgrad_spare_t spare_chunk = NULL
@@ -148,19 +153,22 @@ cdef cgrad_spare_t spare_chunk = NULL
 @cython.final
 @cython.no_gc
 cdef class Chunk:
-    """A block of memory that small arrays are cut from; it goes when the last of them does."""
+    """What owns the memory of such arrays: their base. It goes, or goes back, with the last of them."""
 
-    def __cinit__(self):
+    cdef int allocate(self) except -1:
         self.data = <char *> cgrad_take_spare(&spare_chunk)
         if self.data == NULL:
             self.data = <char *> malloc(CHUNK_BYTES + ALIGNMENT)
             if self.data == NULL:
                 raise MemoryError("no memory for small arrays")
         self.used = -<Py_ssize_t> (<size_t> self.data) & (ALIGNMENT - 1)
+        return 0
 
     def __dealloc__(self):
         if self.data != NULL:
             cgrad_give_spare(&spare_chunk, self.data)
+        elif self.pool is not None and self.block is not None:
+            self.pool.give_back(self.block)
 
 
 @cython.final
@@ -168,25 +176,57 @@ cdef class Chunk:
 cdef class Pool:
     """Makes ndarrays with memory to be written; for one thread."""
 
+    def __cinit__(self):
+        self.thread = PyThread_get_thread_ident()
+        self.spare = []
+
     cdef cnp.ndarray empty(self, int ndim, cnp.npy_intp *shape, int type_num, int itemsize):
-        """A C-contiguous ndarray; small ones as a slice of a chunk, which stays as long as any of its arrays."""
-        cdef Py_ssize_t size = itemsize
+        """A C-contiguous ndarray."""
+        cdef cnp.npy_intp size = itemsize
         cdef int k
         cdef cnp.dtype dtype
         cdef cnp.ndarray made
+        cdef Chunk owner
+        cdef char *data
         for k in range(ndim):
             size *= shape[k]
-        if size > SMALL_BYTES or size == 0:
+        if size == 0 or SMALL_BYTES < size < LARGE_BYTES:
             return cnp.PyArray_EMPTY(ndim, shape, type_num, 0)
-        if self.chunk is None or self.chunk.used + size > CHUNK_BYTES:
-            self.chunk = Chunk.__new__(Chunk)
+        if size <= SMALL_BYTES:
+            owner = self.chunk
+            if owner is None or owner.used + size > CHUNK_BYTES:
+                owner = self.chunk = Chunk.__new__(Chunk)
+                owner.allocate()
+            data = owner.data + owner.used
+            owner.used += (size + ALIGNMENT - 1) & ~(<Py_ssize_t> ALIGNMENT - 1)
+        else:
+            owner = Chunk.__new__(Chunk)
+            owner.pool, owner.block = self, self.take(size)
+            data = <char *> cnp.PyArray_DATA(<cnp.ndarray> owner.block)
         dtype = cnp.PyArray_DescrFromType(type_num)
         Py_INCREF(dtype)                            # stolen by the call
-        made = PyArray_NewFromDescr(&PyArray_Type, dtype, ndim, shape, NULL, self.chunk.data + self.chunk.used,
-                                        cnp.NPY_ARRAY_CARRAY, NULL)
-        self.chunk.used += (size + ALIGNMENT - 1) & ~(<Py_ssize_t> ALIGNMENT - 1)
-        cnp.set_array_base(made, self.chunk)
+        made = PyArray_NewFromDescr(&PyArray_Type, dtype, ndim, shape, NULL, data, cnp.NPY_ARRAY_CARRAY, NULL)
+        cnp.set_array_base(made, owner)
         return made
+
+    cdef object take(self, cnp.npy_intp size):
+        """A block of exactly this many bytes, an old one if there is one."""
+        cdef Py_ssize_t k
+        for k in range(len(self.spare) - 1, -1, -1):
+            if cnp.PyArray_NBYTES(<cnp.ndarray> self.spare[k]) == size:
+                return self.spare.pop(k)
+        return cnp.PyArray_EMPTY(1, &size, cnp.NPY_UINT8, 0)
+
+    cdef void give_back(self, object block) noexcept:
+        # another thread, or a pool that is done, lets the block go at once
+        if self.spare is not None and len(self.spare) < SPARE_BLOCKS \
+                and self.thread == <unsigned long> PyThread_get_thread_ident():
+            self.spare.append(block)
+
+    cdef int drain(self) except -1:
+        """Let go of the blocks that wait."""
+        self.spare.clear()
+        return 0
 
 
 @cython.final
@@ -216,6 +256,8 @@ cdef class Tape:
             free(self.dims)
         free(self.links)
         unlock(self.locked)
+        if self.pool is not None:
+            self.pool.spare = None                  # arrays that live on keep their own block, not the others
 
     def __len__(self):
         return self.n
