@@ -405,7 +405,7 @@ cdef class Sweep:
         cdef Operand operands[4]
         cdef double numbers[3]
         cdef Program program
-        cdef cnp.ndarray out
+        cdef cnp.ndarray out = None
         cdef Py_ssize_t at = source - self.lo
         cdef bint accumulate = False, direct
         if slot < 0 or cnp.PyArray_TYPE(g) != node.type_num or not cnp.PyArray_ISALIGNED(g):
@@ -414,8 +414,19 @@ cdef class Sweep:
         if found is None:
             return False
         program = found
+        direct = into.type_num == node.type_num and into.ndim == node.ndim
+        if direct:
+            for axis in range(into.ndim):
+                if self.tape.dims[into.dims + axis] != cnp.PyArray_DIM(g, self.n_lead + axis):
+                    direct = False
+                    break
+        if direct and self.state[at] == OBJ and cgrad_own(self.obj[at]) \
+                and cnp.PyArray_TYPE(<cnp.ndarray> self.obj[at]) == node.type_num:
+            out = <cnp.ndarray> self.obj[at]
+            accumulate = True
         # small and all in a row: no bookkeeping
-        flat = (self.n_lead == 0 and cnp.PyArray_IS_C_CONTIGUOUS(g) and cnp.PyArray_SIZE(g) <= 512
+        flat = (self.n_lead == 0 and cnp.PyArray_SIZE(g) <= 512 and cnp.PyArray_IS_C_CONTIGUOUS(g)
+                and (out is None or cnp.PyArray_IS_C_CONTIGUOUS(out))
                 and in_a_row(node.kept, program.reads & 2, node.x, g) and in_a_row(node.kept, program.reads & 4, node.y, g)
                 and in_a_row(node.kept, program.reads & 8, node.z, g))
         operands[0].data = <char *> cnp.PyArray_DATA(g)
@@ -428,19 +439,9 @@ cdef class Sweep:
                 and self.operand(node, KEEP_Y, program.reads & 4, &operands[2], &numbers[1], 1 if flat else ndim)
                 and self.operand(node, KEEP_Z, program.reads & 8, &operands[3], &numbers[2], 1 if flat else ndim)):
             return False
-        direct = into.type_num == node.type_num and into.ndim == node.ndim
-        if direct:
-            for axis in range(into.ndim):
-                if self.tape.dims[into.dims + axis] != cnp.PyArray_DIM(g, self.n_lead + axis):
-                    direct = False
-                    break
-        if direct and self.state[at] == OBJ and cgrad_own(self.obj[at]) \
-                and cnp.PyArray_TYPE(<cnp.ndarray> self.obj[at]) == node.type_num:
-            out = <cnp.ndarray> self.obj[at]
-            accumulate = True
-        elif last and cgrad_own(<PyObject *> g) and cnp.PyArray_IS_C_CONTIGUOUS(g):
+        if out is None and last and cgrad_own(<PyObject *> g) and cnp.PyArray_IS_C_CONTIGUOUS(g):
             out = g                                 # its adjoint is not needed any more
-        else:
+        elif out is None:
             out = self.pool.empty(ndim, cnp.PyArray_DIMS(g), node.type_num, cnp.PyArray_ITEMSIZE(g))
         if flat:
             program.run_flat(operands, <char *> cnp.PyArray_DATA(out), cnp.PyArray_SIZE(g), accumulate)

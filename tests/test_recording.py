@@ -226,3 +226,11 @@ def test_long_chains_of_views():
     with pytest.raises(RecursionError):
         cgrad.grad(too_deep)(np.ones((2, 2)))
     assert cgrad.grad(lambda x: x * x)(3.0) == 6.0
+
+
+def test_adjoint_in_another_layout_is_added_to():
+    """The first contribution may come transposed; later ones are added where it lies."""
+    x = np.linspace(0.3, 1.2, 6).reshape(2, 3)
+    w = np.arange(6.0)
+    g = cgrad.grad(lambda x: np.sum(np.tanh(y := x * 1.5) * w.reshape(2, 3)) + np.sum(y.T * w.reshape(3, 2)))(x)
+    np.testing.assert_allclose(g, 1.5 * ((1 - np.tanh(1.5 * x)**2) * w.reshape(2, 3) + w.reshape(3, 2).T))
