@@ -37,6 +37,11 @@ cdef extern from "kernels.h":
     const cgrad_kernel cgrad_sinc_curvature
 
 # A ufunc keeps the pointers to its arrays of data, one entry per loop.
+# NumPy 2.5's own declarations leave `types` out, and without one Cython reads the Python attribute of that name.
+cdef extern from "numpy/ufuncobject.h":
+    ctypedef struct PyUFuncObject:
+        const char *types
+
 cdef void *no_data[6]
 cdef void *power_data[6]
 cdef void *log_data[6]
@@ -51,7 +56,7 @@ cdef int borrow(cnp.ufunc ufunc, cgrad_borrowed *loops, void **data) except -1:
         type_num = (<int>cnp.NPY_FLOAT, <int>cnp.NPY_DOUBLE, <int>cnp.NPY_LONGDOUBLE)[k]
         for i in range(ufunc.ntypes):
             for operand in range(ufunc.nargs):
-                if ufunc.types[i * ufunc.nargs + operand] != type_num:
+                if (<PyUFuncObject *>ufunc).types[i * ufunc.nargs + operand] != type_num:
                     break
             else:
                 loops[k].loop = <cgrad_loop *>ufunc.functions[i]

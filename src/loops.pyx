@@ -10,6 +10,11 @@ cimport numpy as cnp
 cnp.import_array()
 cnp.import_ufunc()
 
+# NumPy 2.5's own declarations leave `types` out, and without one Cython reads the Python attribute of that name.
+cdef extern from "numpy/ufuncobject.h":
+    ctypedef struct PyUFuncObject:
+        const char *types
+
 cdef extern from "<fenv.h>" nogil:
     const int FE_DIVBYZERO
     const int FE_OVERFLOW
@@ -29,7 +34,7 @@ cdef Loop find_loop(cnp.ufunc ufunc, int type_num):
     for i in range(ufunc.ntypes):
         same = True
         for k in range(ufunc.nargs):
-            if ufunc.types[i * ufunc.nargs + k] != type_num:
+            if (<PyUFuncObject *>ufunc).types[i * ufunc.nargs + k] != type_num:
                 same = False
                 break
         if same:
