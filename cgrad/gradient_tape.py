@@ -20,6 +20,9 @@ __all__ = ["GradientTape", "Operation", "Variable"]
 
 _names = itertools.count()
 
+# An adjoint is multiplied so that its zeros win over infinities; to whoever reads the graph it is a multiplication.
+SHOWN_AS = {"strong_multiply": "multiply"}
+
 
 class Variable(NDArrayOperatorsMixin):
     """An array that can be assigned to, and that every open `GradientTape` watches.
@@ -348,7 +351,7 @@ class GradientTape:
         names, taken, listed = {}, {}, []
         for i in itertools.chain.from_iterable(range(*s) for s in spans):
             of = tape.differentiates(i)
-            op = tape.op_of(i).name
+            op = SHOWN_AS.get(tape.op_of(i).name, tape.op_of(i).name)
             base = labels.get(i, op) if of < 0 else f"gradients/{names.get(of, of)}_grad/{op}"
             count = taken[base] = taken.get(base, -1) + 1
             names[i] = name = f"{base}_{count}" if count else base

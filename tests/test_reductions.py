@@ -269,7 +269,8 @@ def test_products_with_zeros(zeros):
     check(lambda x: np.prod(x, axis=1), rows)
     check(lambda x: np.prod(x, axis=(0, 1), initial=2.0, where=np.arange(4) > 0), rows)
     check(lambda x: np.cumprod(x, axis=0), rows)
-    check(lambda x: np.cumulative_prod(x, axis=1, include_initial=True), rows)
+    if hasattr(np, "cumulative_prod"):              # NumPy 2.1
+        check(lambda x: np.cumulative_prod(x, axis=1, include_initial=True), rows)
 
 
 def test_products_out_of_range():
@@ -324,7 +325,7 @@ def test_reduceat(indices):
 
 
 def test_cumulative():
-    for f in (np.cumulative_sum, np.cumulative_prod):
+    for f in (np.cumulative_sum, np.cumulative_prod) if hasattr(np, "cumulative_sum") else ():
         check(f, X[0])
         check(lambda x: f(x, include_initial=True), X[0])
         check(lambda x: f(x, axis=0, include_initial=True), X)

@@ -87,8 +87,6 @@ def cumsum_vjp(gz, z, x, *, axis, include_initial=False, **_):
 
 CUMSUM = structural("cumsum", vjp=(cumsum_vjp,), linear=True, samples=[
     Sample(np.cumsum, ((3, 4),), complex=True), Sample(np.cumsum, ((2, 3, 4),), kwargs=dict(axis=1))])
-CUMULATIVE_SUM = structural("cumulative_sum", vjp=(cumsum_vjp,), linear=True, samples=[
-    Sample(np.cumulative_sum, ((4,),)), Sample(np.cumulative_sum, ((2, 3, 4),), kwargs=dict(axis=1, include_initial=True))])
 
 
 # ---------------------------------------------------------------------------------------------- products
@@ -115,8 +113,6 @@ def cumprod_vjp(gz, z, x, *, axis, include_initial=False, **_):
 
 CUMPROD = structural("cumprod", vjp=(cumprod_vjp,), reads=("xz",), samples=[
     Sample(np.cumprod, ((3, 4),), complex=True), Sample(np.cumprod, ((2, 3, 4),), kwargs=dict(axis=1))])
-CUMULATIVE_PROD = structural("cumulative_prod", vjp=(cumprod_vjp,), reads=("xz",), samples=[
-    Sample(np.cumulative_prod, ((4,),)), Sample(np.cumulative_prod, ((2, 3, 4),), kwargs=dict(axis=1, include_initial=True))])
 
 for _op, _function, _ufunc in (CUMSUM, np.cumsum, np.add), (CUMPROD, np.cumprod, np.multiply):
     _handler = accumulation(_op, _function)
@@ -124,8 +120,11 @@ for _op, _function, _ufunc in (CUMSUM, np.cumsum, np.add), (CUMPROD, np.cumprod,
     method(_function.__name__)(_handler)
     ufunc_method(_ufunc, "accumulate")(accumulation(_op, _ufunc.accumulate, 0))
 
-implements(np.cumulative_sum)(cumulative(CUMULATIVE_SUM, np.cumulative_sum))
-implements(np.cumulative_prod)(cumulative(CUMULATIVE_PROD, np.cumulative_prod))
+if hasattr(np, "cumulative_sum"):                   # NumPy 2.1
+    for _function, _rule in (np.cumulative_sum, dict(vjp=(cumsum_vjp,), linear=True)), \
+            (np.cumulative_prod, dict(vjp=(cumprod_vjp,), reads=("xz",))):
+        implements(_function)(cumulative(structural(_function.__name__, **_rule, samples=[
+            Sample(_function, ((4,),)), Sample(_function, ((2, 3, 4),), kwargs=dict(axis=1, include_initial=True))]), _function))
 
 
 # ---------------------------------------------------------------------------------------------- without NaN

@@ -119,9 +119,9 @@ def with_values(values, ar, axis=None, equal_nan=True):
 
 
 @implements(np.unique)
-def unique(ar, return_index=False, return_inverse=False, return_counts=False, axis=None, *, equal_nan=True, sorted=True):
-    """np.unique; the values can be differentiated."""
-    results = np.unique(plain_value(ar), return_index, return_inverse, return_counts, axis, equal_nan=equal_nan, sorted=sorted)
+def unique(ar, return_index=False, return_inverse=False, return_counts=False, axis=None, *, equal_nan=True, **keywords):
+    """np.unique; the values can be differentiated. NumPy 2.3 has the keyword `sorted`."""
+    results = np.unique(plain_value(ar), return_index, return_inverse, return_counts, axis, equal_nan=equal_nan, **keywords)
     if isinstance(results, tuple):
         return with_values(results[0], ar, axis, equal_nan), *results[1:]
     return with_values(results, ar, axis, equal_nan)
