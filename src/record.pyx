@@ -259,7 +259,7 @@ cdef object unary(Op op, Traced a):
         loop = op.loop_d
         if loop.fun != NULL:
             args[0], args[1] = <char *> &a.num, <char *> &result
-            steps[0] = steps[1] = 8
+            steps[0], steps[1] = 0, 8               # as NumPy calls it for 0-d operands: some loops look at the strides
             loop.fun(args, &n, steps, loop.data)
             if not fp_trouble():
                 return finish_number(a.tape, op, a.node, -1, 1, a.num, 0, result)
@@ -349,7 +349,7 @@ cdef object binary(Op op, object a, object b):
             if loop.fun == NULL:
                 return elementwise(op, (a, b), None)
             args[0], args[1], args[2] = <char *> &p, <char *> &q, <char *> &r
-            steps[0] = steps[1] = steps[2] = 8
+            steps[0], steps[1], steps[2] = 0, 0, 8
             loop.fun(args, &n, steps, loop.data)
         if not fp_trouble():
             return finish_number(tape, op, in0, in1, 2, p, q, r)

@@ -377,6 +377,13 @@ def arguments(name, types, shape, seed=0):
     return arrays
 
 
+def same_as_numpys_loops(name):
+    """Bit for bit; but the powers run on NumPy's own loops, whose rounding depended on strides before NumPy 2.2."""
+    if name.startswith("power") and np.lib.NumpyVersion(np.__version__) < "2.2.0":
+        return lambda a, b: np.testing.assert_allclose(a, b, rtol=4 * float(np.finfo(np.asarray(a).dtype).eps))
+    return np.testing.assert_array_equal
+
+
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @pytest.mark.parametrize("name, types", LOOPS)
 def test_results_do_not_depend_on_strides(name, types):
@@ -385,7 +392,7 @@ def test_results_do_not_depend_on_strides(name, types):
     wanted = ufunc(*args)
     assert wanted.dtype == types[-1] and wanted.shape == (37, 21)
 
-    same = np.testing.assert_array_equal
+    same = same_as_numpys_loops(name)
     same(ufunc(*[a[::-1, ::-1] for a in args]), wanted[::-1, ::-1])
     same(ufunc(*[a[::2, ::3] for a in args]), wanted[::2, ::3])
     same(ufunc(*[a.T for a in args]), wanted.T)
@@ -419,7 +426,7 @@ def test_lengths(name, types, n):
     args = arguments(name, types, n)
     got = ufunc(*args)
     assert got.shape == (n,)
-    np.testing.assert_array_equal(got, np.array([ufunc(*[a[i:i + 1] for a in args])[0] for i in range(n)], got.dtype))
+    same_as_numpys_loops(name)(got, np.array([ufunc(*[a[i:i + 1] for a in args])[0] for i in range(n)], got.dtype))
 
 
 @pytest.mark.parametrize("name, types", LOOPS)

@@ -383,6 +383,12 @@ def test_kron_complex_and_noncontiguous():
     (((2, 4), (4, 3)), dict(axisa=0, axisc=0))], ids=str)
 @pytest.mark.filterwarnings("ignore:Arrays of 2-dimensional vectors:DeprecationWarning")
 def test_cross(shapes, axes):
+    try:
+        np.cross(*arrays(*shapes), **axes)
+    except ValueError:                              # NumPy 2.5 has no 2-vectors any more
+        with pytest.raises(ValueError):
+            cgrad.vjp(lambda x, y: np.cross(x, y, **axes), *arrays(*shapes))
+        return
     check(lambda x, y: np.cross(x, y, **axes), *arrays(*shapes))
 
 

@@ -135,8 +135,12 @@ CLIP = structural("clip", reads=("*", "*z", "*z"),
 @implements(np.clip)
 def clip(a, a_min=np._NoValue, a_max=np._NoValue, out=None, *, min=np._NoValue, max=np._NoValue, where=True, **kwargs):
     """np.clip."""
-    value = np.clip(plain_value(a), plain_value(a_min), plain_value(a_max), min=plain_value(min), max=plain_value(max),
-                    **kwargs)
+    # min= and max= came with NumPy 2.1; only what was given is passed on, and NumPy says what is wrong with it
+    bounds = [plain_value(a_min), plain_value(a_max)]
+    while bounds and bounds[-1] is np._NoValue:
+        bounds.pop()
+    named = {name: plain_value(b) for name, b in (("min", min), ("max", max)) if b is not np._NoValue}
+    value = np.clip(plain_value(a), *bounds, **named, **kwargs)
     low, high = (None if bound is np._NoValue else bound
                  for bound in (min if a_min is np._NoValue else a_min, max if a_max is np._NoValue else a_max))
     if low is None and high is None:

@@ -88,8 +88,8 @@ def matrix_norm_vjp(gz, z, x, *, ord, keepdims):
 NORM = structural("norm", vjp=(norm_vjp,), reads=("xz",), samples=[
     Sample(np.linalg.norm, ((4,),), complex=True), Sample(np.linalg.norm, ((2, 3, 4),), kwargs=dict(axis=1, keepdims=True)),
     Sample(np.linalg.norm, ((3, 4),), kwargs=dict(ord=3, axis=1)), Sample(np.linalg.norm, ((3, 4),), kwargs=dict(ord=1)),
-    Sample(np.linalg.norm, ((3, 4),), kwargs=dict(ord="nuc"), order=1),
-    Sample(np.linalg.norm, ((2, 3, 4),), kwargs=dict(ord=2, axis=(0, 2)), order=1)])
+    Sample(np.linalg.norm, ((3, 4),), kwargs=dict(ord="nuc")),
+    Sample(np.linalg.norm, ((2, 3, 4),), kwargs=dict(ord=2, axis=(0, 2)))])
 VECTOR_NORM = structural("vector_norm", vjp=(vector_norm_vjp,), reads=("xz",), samples=[
     Sample(np.linalg.vector_norm, ((3, 4),)), Sample(np.linalg.vector_norm, ((2, 3, 4),), kwargs=dict(axis=(0, 2), ord=3))])
 MATRIX_NORM = structural("matrix_norm", vjp=(matrix_norm_vjp,), reads=("xz",), samples=[

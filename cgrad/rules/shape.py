@@ -53,8 +53,8 @@ RESHAPE = structural(
     "reshape", vjp=(reshape_vjp,), linear=True,
     inverse=Inverse(lambda base, *, shape, order="C": reshape(base, shape, order),
                     lambda view, base_shape, *, shape, order="C": reshape(view, base_shape, order)),
-    samples=[Sample(np.reshape, ((2, 6),), kwargs=dict(shape=(3, 4)), complex=True),
-             Sample(np.reshape, ((2, 3, 2),), kwargs=dict(shape=(4, 3), order="F")),
+    samples=[Sample(lambda x: np.reshape(x, (3, 4)), ((2, 6),), complex=True),
+             Sample(lambda x: np.reshape(x, (4, 3), order="F"), ((2, 3, 2),)),
              Sample(np.ravel, ((2, 3),)), Sample(np.squeeze, ((1, 3, 1),)),
              Sample(np.expand_dims, ((3,),), kwargs=dict(axis=(0, 2)))])
 
