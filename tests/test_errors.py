@@ -49,7 +49,7 @@ X = np.array([1.0, 2.0])
     (lambda: cgrad.Array(), TypeError, ["cgrad.numpy.array"]),
     (grad_of(lambda x: hash(x), X), TypeError, ["unhashable"]),
     (grad_of(lambda x: x[x], X), TypeError, ["index", "float64", "comparison"]),
-    (grad_of(lambda x: np.linalg.qr(x.reshape(1, 2))[0], X), NotImplementedError, ["qr", "no derivative rule", ".value"]),
+    (grad_of(lambda x: np.polyfit(X, x, 1), X), NotImplementedError, ["polyfit", "no derivative rule", ".value"]),
     (grad_of(lambda x: scipy.special.gamma(x), X), NotImplementedError, ["gamma", "no derivative rule", ".value"]),
     (grad_of(lambda x: x.no_such_thing, X), AttributeError, ["no_such_thing"]),
     (grad_of(lambda x: x.byteswap(), X), AttributeError, ["byteswap", "x.value"]),

@@ -464,7 +464,8 @@ def fit(b, shape, k):
         return 0.25 * (k % 3)
     try:
         if np.broadcast_shapes(b.shape, shape) == shape:
-            return b
+            # before NumPy 2.1 a[index] = a read what it had written already
+            return b if np.lib.NumpyVersion(np.__version__) >= "2.1.0" else b.copy()
     except ValueError:
         pass
     return b.reshape(-1)[-1] if b.size else 1.0

@@ -87,7 +87,6 @@ CALLS = {
     "clip": (lambda x: np.clip(x, -0.5, 1), draw(9)),
     "clip lower": (lambda x: np.clip(x, 0, None), draw(2, 3)),
     "clip upper": (lambda x: np.clip(x, a_min=None, a_max=0.5), draw(2, 3)),
-    "clip min max": (lambda x: np.clip(x, min=-0.5, max=1), draw(5)),
     "clip bounds": (np.clip, draw(2, 3), draw(3, low=-1.2, high=-0.4), draw(2, 1, low=0.4, high=1.2)),
     "clip crossed bounds": (np.clip, draw(5), draw(5), draw(5)),
     "clip constant by bounds": (lambda lo, hi: np.clip(np.linspace(-2, 2, 9), lo, hi), draw(9, low=-1.2, high=-0.4),
@@ -96,7 +95,9 @@ CALLS = {
     "clip method": (lambda x: x.clip(max=0.5), draw(5)),
     "clip float32": (lambda x: np.clip(x, -1, 0.5), draw(5, dtype=np.float32)),
     "clip where": (lambda x: np.clip(x, -0.5, 0.5, where=MASK, out=x * 2), draw(2, 3)),
-    "clip unbounded": (lambda x: np.clip(x), draw(3)),
+    "clip unbounded": (lambda x: np.clip(x, None, None), draw(3)),
+    **({"clip min max": (lambda x: np.clip(x, min=-0.5, max=1), draw(5)),
+        "clip without bounds": (lambda x: np.clip(x), draw(3))} if np.lib.NumpyVersion(np.__version__) >= "2.1.0" else {}),
     "nan_to_num": (lambda x: np.nan_to_num(x * np.array([1, np.nan, np.inf]), nan=7.0, posinf=1, neginf=2), draw(3)),
     "nan_to_num complex": (lambda x: np.nan_to_num(x), draw(3, dtype=complex)),
 

@@ -145,7 +145,9 @@ shares_memory, may_share_memory = _direct(_np.shares_memory, _np.may_share_memor
 array2string, array_repr, array_str = _direct(_np.array2string, _np.array_repr, _np.array_str)
 save, savetxt, savez, savez_compressed = _direct(_np.save, _np.savetxt, _np.savez, _np.savez_compressed)
 
-# ------------------------------------------------------------------------------------------------ of later versions of NumPy
+# ------------------------------------------------------------------------------------------------ of some versions of NumPy
+if "trapz" in vars(_np):                            # until 2.3
+    (trapz,) = _direct(vars(_np)["trapz"])
 if hasattr(_np, "unstack"):                         # 2.1
     unstack, cumulative_sum, cumulative_prod = _direct(_np.unstack, _np.cumulative_sum, _np.cumulative_prod)
 if hasattr(_np, "matvec"):                          # 2.2

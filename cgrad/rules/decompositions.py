@@ -61,6 +61,24 @@ def rows(start, stop=None):
     return Ellipsis, slice(start, stop), slice(None)
 
 
+# A single matrix of this many rows or more goes to SciPy's BLAS and LAPACK, which have what NumPy has not, but take 0.2 s to import.
+BLAS_SIZE = 16
+BLAS_LETTERS = {"f": "s", "d": "d", "F": "c", "D": "z"}
+
+
+def inverse(x):
+    """np.linalg.inv, on a large matrix that is not tracked by way of getri, which takes half of NumPy's time."""
+    if type(x) is np.ndarray and x.ndim == 2 and len(x) >= BLAS_SIZE and x.shape[0] == x.shape[1]:
+        from scipy.linalg import lapack
+        letter = BLAS_LETTERS[x.dtype.char]
+        factors, pivots, failed = getattr(lapack, letter + "getrf")(x.T)
+        if not failed:
+            result, failed = getattr(lapack, letter + "getri")(factors, pivots, lwork=64 * len(x), overwrite_lu=1)
+        if not failed:
+            return result.T
+    return np.linalg.inv(x)
+
+
 # ---------------------------------------------------------------------------------------------- equal eigenvalues
 def equal_pairs(w):
     """Which two of the eigenvalues, or singular values, differ by no more than rounding; each equals itself."""
@@ -108,25 +126,27 @@ def cholesky_vjp(gz, z, x, *, upper):
     """With p the halved lower triangle of z^T gz: the symmetric part of z^-T p conj(z)^-1."""
     if upper:
         gz, z = hermitian_transpose(gz), hermitian_transpose(z)
-    p = (transpose(z) @ gz) * halved_triangle(z.shape[-1], np.finfo(z.dtype).dtype)
-    if type(p) is np.ndarray and type(z) is np.ndarray and p.ndim == 2 and p.size and p.dtype == z.dtype:
-        gx = between_triangles(p, z)
+    if type(gz) is np.ndarray and type(z) is np.ndarray and gz.ndim == 2 and z.shape[-1] >= BLAS_SIZE:
+        gx = between_triangles(gz, z)
     else:
+        p = (transpose(z) @ gz) * halved_triangle(z.shape[-1], np.finfo(z.dtype).dtype)
         gx = np.linalg.solve(transpose(z), p)
         gx = transpose(np.linalg.solve(hermitian_transpose(z), transpose(gx)))
     return only_seeded(hermitian_part(gx), (gz, 2))
 
 
-def between_triangles(p, z):
-    """z^-T p conj(z)^-1 for a lower triangle z, in two calls of BLAS."""
+def between_triangles(gz, z):
+    """z^-T p conj(z)^-1, with BLAS for triangles."""
     from scipy.linalg import blas                   # not before it is needed: the import takes 0.2 s
-    trsm = getattr(blas, BLAS_LETTERS[z.dtype.char] + "trsm")
-    # BLAS counts by columns and sees the transpose of z, an upper triangle
-    p = trsm(1, z.T, p, side=0, lower=0, trans_a=0)
-    return trsm(1, z.T, p, side=1, lower=0, trans_a=2, overwrite_b=1)
+    letter = BLAS_LETTERS[z.dtype.char]
+    trmm, trsm = getattr(blas, letter + "trmm"), getattr(blas, letter + "trsm")
+    # BLAS counts by columns: it sees the transpose of z, an upper triangle
+    p = trmm(1, z.T, gz)
+    p *= halved_triangle(z.shape[-1], np.finfo(z.dtype).dtype)
+    p = trsm(1, z.T, p, overwrite_b=1)
+    return trsm(1, z.T, p, side=1, trans_a=2, overwrite_b=1)
 
 
-BLAS_LETTERS = {"f": "s", "d": "d", "F": "c", "D": "z"}
 
 
 def covariance_of(x):

@@ -7,7 +7,7 @@ import math
 
 import numpy as np
 
-from .decompositions import as_matrices, hermitian_part, hermitian_transpose, only_seeded, singular_values, transpose
+from .decompositions import as_matrices, hermitian_part, hermitian_transpose, inverse, only_seeded, singular_values, transpose
 from .products import as_operand, conjugate, matmul_adjoint_x
 from .registry import (Sample, implements, is_array, plain_function, plain_value, record, structural, tracked,
                        zero_derivative)
@@ -222,7 +222,7 @@ def cofactors_of_any(x):
 def inverse_unless(x, singular):
     """The inverses, and NaN for those matrices that are known to be singular."""
     if not np.any(singular):
-        return np.linalg.inv(x)
+        return inverse(x)
     singular = as_matrices(np.asarray(singular))
     return np.where(singular, np.nan, np.linalg.inv(np.where(singular, np.eye(x.shape[-1], dtype=x.dtype), x)))
 
@@ -237,10 +237,10 @@ def cofactors(x, det):
     info = np.finfo(x.dtype)
     tiny = ~(np.abs(det) > info.tiny / info.eps) | ~np.isfinite(det)
     with np.errstate(all="ignore"):
-        inverse = inverse_unless(x, tiny)
+        inv_x = inverse_unless(x, tiny)
         # as far as the inverse is exact to three quarters of all digits
-        hard = tiny | (size_of(x) * size_of(inverse) > info.eps**-0.25)
-        result = as_matrices(det) * transpose(inverse)
+        hard = tiny | (size_of(x) * size_of(inv_x) > info.eps**-0.25)
+        result = as_matrices(det) * transpose(inv_x)
         if np.any(hard):
             result = np.where(as_matrices(np.asarray(hard)), cofactors_of_any(x), result)
     return result, np.any(hard)
