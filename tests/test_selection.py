@@ -95,9 +95,8 @@ CALLS = {
     "clip method": (lambda x: x.clip(max=0.5), draw(5)),
     "clip float32": (lambda x: np.clip(x, -1, 0.5), draw(5, dtype=np.float32)),
     "clip where": (lambda x: np.clip(x, -0.5, 0.5, where=MASK, out=x * 2), draw(2, 3)),
-    "clip unbounded": (lambda x: np.clip(x, None, None), draw(3)),
     **({"clip min max": (lambda x: np.clip(x, min=-0.5, max=1), draw(5)),
-        "clip without bounds": (lambda x: np.clip(x), draw(3))} if np.lib.NumpyVersion(np.__version__) >= "2.1.0" else {}),
+        "clip unbounded": (lambda x: np.clip(x), draw(3))} if np.lib.NumpyVersion(np.__version__) >= "2.1.0" else {}),
     "nan_to_num": (lambda x: np.nan_to_num(x * np.array([1, np.nan, np.inf]), nan=7.0, posinf=1, neginf=2), draw(3)),
     "nan_to_num complex": (lambda x: np.nan_to_num(x), draw(3, dtype=complex)),
 
