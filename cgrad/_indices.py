@@ -28,8 +28,8 @@ def places(shape, index):
 
 
 def add_at_rows(into, index, g, n_lead):
-    """into[..., index] += g, adding up where the index repeats a place; behind any leading axes. Returns the sum, `into` itself
-    where that can be written to."""
+    """into[..., index] += g, adding up where the index repeats a place; behind any leading axes. Returns the sum: of an
+    ndarray always `into` itself."""
     add_at = np.add.at if isinstance(into, np.ndarray) else UFUNC_METHODS[np.add, "at"]
     if n_lead == 0:
         if isinstance(into, np.ndarray) and not repeats(index):
@@ -43,6 +43,10 @@ def add_at_rows(into, index, g, n_lead):
     rows = math.prod(lead)
     wide = into.reshape((rows, math.prod(shape)))
     add_at(wide, (slice(None), flat.ravel()), g.reshape((rows, flat.size)))
+    if isinstance(into, np.ndarray):
+        if not into.flags.c_contiguous:             # a transposed adjoint, of which reshape has made a copy
+            into[...] = wide.reshape(into.shape)
+        return into
     return wide.reshape(into.shape)
 
 

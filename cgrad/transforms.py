@@ -158,12 +158,16 @@ def vjp(fun, *primals, has_aux=False):
     else:
         outs, rebuild = tree.flatten(out)
         pullback = Pullback(trace, [output_of("vjp", o) for o in outs], False)
-        shown = out if trace.nested else rebuild([_own_value(o) if type(o) is Array else o for o in outs])
-    return (shown, pullback, trace.aux if trace.nested else plain_tree(trace.aux)) if has_aux else (shown, pullback)
+        shown = out if trace.nested else rebuild([_own_value(o) for o in outs])
+    if not has_aux:
+        return shown, pullback
+    return shown, pullback, trace.aux if trace.nested else tree.map_leaves(_own_value, trace.aux)
 
 
 def _own_value(out):
-    """The value of an output that the tape may still need, for the user to do with as they like."""
+    """The value of a result that the pullback may still need, for the user to do with as they like."""
+    if type(out) is not Array:
+        return out
     value = plain_value(out)
     return value.copy() if isinstance(value, np.ndarray) else value
 

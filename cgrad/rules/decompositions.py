@@ -5,15 +5,15 @@ so one rule sees the adjoints of all of them. Complex rules are plain transposes
 `cgrad._parts`.
 
 Equal eigenvalues or singular values. A function of the matrix is smooth there although the vectors that belong to them are
-arbitrary. Its gradient within their space is what the adjoints tell if the function is one of the eigenvalues alone, or of
-one ``v f(w) v.T``, or a sum of both; see `within_equal`.
+arbitrary. The adjoints tell its gradient within their space if it is a function of the eigenvalues alone, or of one
+``v f(w) v.T``, or a sum of both; else it may be NaN: see `within_equal`.
 """
 import numpy as np
 
 from cgrad._parts import part
 
 from .products import conjugate
-from .registry import Sample, implements, is_array, plain_value, record, structural
+from .registry import Sample, implements, is_array, plain_value, record, structural, tracked
 
 __all__ = ["as_matrices", "hermitian_part", "hermitian_transpose", "only_seeded", "singular_values", "transpose"]
 
@@ -61,7 +61,7 @@ def rows(start, stop=None):
     return Ellipsis, slice(start, stop), slice(None)
 
 
-# A single matrix of this many rows or more goes to SciPy's BLAS and LAPACK, which have what NumPy has not, but take 0.2 s to import.
+# A single matrix of this many rows or more goes to SciPy's BLAS and LAPACK. They have what NumPy has not; importing them takes 0.2 s.
 BLAS_SIZE = 16
 BLAS_LETTERS = {"f": "s", "d": "d", "F": "c", "D": "z"}
 
@@ -80,6 +80,10 @@ def inverse(x):
 
 
 # ---------------------------------------------------------------------------------------------- equal eigenvalues
+# of adjoints, relative to the largest of them
+NOISE = 1e-8
+
+
 def equal_pairs(w):
     """Which two of the eigenvalues, or singular values, differ by no more than rounding; each equals itself."""
     w = plain_value(w)
@@ -97,7 +101,8 @@ def within_equal(gw, t, equal):
     """The gradient between the vectors of equal eigenvalues, in their frame; None where there are none.
 
     For a function tr(b v f(w) v^T) + h(w) the diagonal gw = f'(w) b + h' and t, half of the adjoint of the vectors, is f(w) b. Then
-    the gradient there is f'(w) b, with f'/f from a straight line through the pairs of gw and t on the diagonal.
+    the gradient there is f'(w) b, with f'/f from a straight line through the pairs of t and gw on the diagonal. NaN where t is not
+    0 and the pairs do not lie on a line, or are all without t: the adjoints do not tell the gradient.
     """
     between = equal & ~np.eye(equal.shape[-1], dtype=bool)
     if not between.any():
@@ -109,11 +114,16 @@ def within_equal(gw, t, equal):
     d = np.real(np.diagonal(t, axis1=-2, axis2=-1))
     d_mean, g_mean = mean(d), mean(gw)
     variance, covariance = mean(d * d) - d_mean**2, mean(d * gw) - d_mean * g_mean
-    noise = 1e-10 * np.max(np.where(equal, np.abs(plain_value(t)), 0), axis=-1)
-    varies, mean_counts = plain_value(variance) > noise**2, np.abs(plain_value(d_mean)) > noise
+    size = np.abs(plain_value(t))
+    noise = NOISE * np.max(np.where(equal, size, 0), axis=-1)
+    varies, counts = plain_value(variance) > noise**2, np.abs(plain_value(d_mean)) > noise
     ratio = np.where(varies, covariance / np.where(varies, variance, 1),
-                     np.where(mean_counts, g_mean / np.where(mean_counts, d_mean, 1), 0))
-    return np.where(between, ratio[..., :, None] * t, 0)
+                     np.where(counts, g_mean / np.where(counts, d_mean, 1), 0))
+    off_line = mean(gw * gw) - g_mean**2 - np.where(varies, ratio * covariance, 0)
+    unknown = ~varies & ~counts | (plain_value(off_line) > NOISE * plain_value(mean(gw * gw)))
+    inner = np.where(between, ratio[..., :, None] * t, 0)
+    unknown = between & unknown[..., :, None] & (size > NOISE * np.max(size, axis=(-2, -1), keepdims=True))
+    return np.where(unknown, np.nan, inner) if unknown.any() else inner
 
 
 # ---------------------------------------------------------------------------------------------- Cholesky
@@ -180,7 +190,12 @@ def eigh_vjp(gz, z, x):
 
 def eigvalsh_vjp(gz, z, x, *, UPLO):
     _, v = np.linalg.eigh(x, UPLO)
-    return only_seeded((conjugate(v) * gz[..., None, :]) @ transpose(v), (gz, 1))
+    if not is_array(x) or tracked(gz) or not x.size:
+        return only_seeded((conjugate(v) * gz[..., None, :]) @ transpose(v), (gz, 1))
+    # v v^H is the identity, whatever the vectors: so the gradient of the sum of all eigenvalues does not depend on them
+    mean = np.mean(gz, axis=-1, keepdims=True)
+    gx = (conjugate(v) * (gz - mean)[..., None, :]) @ transpose(v)
+    return only_seeded(gx + mean[..., None] * np.eye(v.shape[-1], dtype=mean.dtype), (gz, 1))
 
 
 def symmetric(x):

@@ -22,9 +22,9 @@ def array_of(x):
 
 
 def is_view(value, given):
-    """Whether NumPy's result `value` is a view of the ndarray it was `given`, not a copy."""
+    """Whether NumPy's result `value` is a view of the ndarray it was `given`, or that itself, not a copy."""
     base = value.base
-    return base is not None and (base is given or base is given.base)
+    return value is given or base is not None and (base is given or base is given.base)
 
 
 def lead_of(gz, z):
