@@ -307,7 +307,10 @@ def elementwise_grad(fun, argnums=0, check=True):
         if both is None:
             return trace.give([None])[0]
         slopes, weighted = plain_value(both[0]), plain_value(both[1])
-        if not np.allclose(weighted, slopes * weights, rtol=1e4 * np.finfo(dtype).eps, equal_nan=True):
+        # relative to the largest slope: a function of small numbers is no more diagonal for that
+        tolerance = 1e4 * np.finfo(dtype).eps
+        scale = np.abs(slopes[np.isfinite(slopes)]).max(initial=0)
+        if not np.allclose(weighted, slopes * weights, rtol=tolerance, atol=tolerance * scale, equal_nan=True):
             raise ValueError("elementwise_grad: the Jacobian of this function is not diagonal: its elements depend on each "
                              "other. Use cgrad.jacobian, or cgrad.vjp for the column sums")
         return trace.give([both[0]])[0]

@@ -241,7 +241,7 @@ cdef class Array(Traced):
     def __array_function__(self, function, types, args, kwargs):
         cdef object handler = _functions.get(function)
         for t in types:
-            if t is not Array and t is not np_ndarray:
+            if t is not Array and t is not np_ndarray and t is not np.memmap:
                 return NotImplemented
         if handler is None:
             raise NotImplementedError(f"{function.__module__}.{function.__name__} has no derivative rule in cgrad; write it "

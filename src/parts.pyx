@@ -239,14 +239,19 @@ cdef int write_to_base(Traced a, Traced base) except -1:
     cdef Traced copy = snapshot(a)
     if not a.number:
         a.val = None                                # so that the base's buffer may be written in place
-    if a.view_op.kind == GETITEM:
-        a.base = None                               # the base must not take the write for the view itself
-        try:
-            write_item(base, a.view_params, copy)
-        finally:
-            a.base = base
-    else:
-        replace(base, a.view_op.inverse.back(copy, (<object> base).shape, **a.view_params))
+    try:
+        if a.view_op.kind == GETITEM:
+            a.base = None                           # the base must not take the write for the view itself
+            try:
+                write_item(base, a.view_params, copy)
+            finally:
+                a.base = base
+        else:
+            replace(base, a.view_op.inverse.back(copy, (<object> base).shape, **a.view_params))
+    except:
+        a.val = copy.val                            # never left without a value; the base decides what it is
+        a.seen, a.checked = base.version - 1, -1
+        raise
     a.seen = base.version - 1                       # taken again on its next use
     settle(a)
     return 0
@@ -262,6 +267,7 @@ cdef Traced snapshot(Traced a):
 cdef int replace(Traced a, object new) except -1:
     """`a` takes the value and node of `new`: the end of every in-place operation. NumPy's casting rules hold."""
     cdef Traced z
+    cdef object value
     settle(a)
     check_writeable(a)
     if not is_array(new):
@@ -277,10 +283,31 @@ cdef int replace(Traced a, object new) except -1:
             raise ValueError(f"in-place operation: result of shape {(<object> z).shape} does not fit the array's shape {(<object> a).shape}")
         z = FUNCTIONS[np.broadcast_to](z, (<object> a).shape)
     settle(z)
-    a.val, a.num, a.number, a.node = z.val, z.num, z.number, z.node
+    # NumPy would have written into the array's own memory, whose order decides what reshape and ravel give a view of
+    value = z.val if a.number or a.base is not None or same_order(<cnp.ndarray> a.val, <cnp.ndarray> z.val) \
+        else in_order_of(a.val, z.val)
+    a.val, a.num, a.number, a.node = value, z.num, z.number, z.node
     a.version += 1
     a.tape.writes += 1
     return write_back(a)
+
+
+cdef bint same_order(cnp.ndarray x, cnp.ndarray y) noexcept:
+    """Whether two arrays of one shape lie in memory in the same way."""
+    cdef int k
+    if cnp.PyArray_IS_C_CONTIGUOUS(x) and cnp.PyArray_IS_C_CONTIGUOUS(y):
+        return True
+    for k in range(cnp.PyArray_NDIM(x)):
+        if cnp.PyArray_DIM(x, k) > 1 and cnp.PyArray_STRIDE(x, k) != cnp.PyArray_STRIDE(y, k):
+            return False
+    return True
+
+
+cdef object in_order_of(object like, object value):
+    """A copy of `value` whose axes lie in memory in the order of those of `like`."""
+    cdef object copy = np.empty_like(like)
+    copy[...] = value
+    return copy
 
 
 def overwrite(Traced a, new):

@@ -175,8 +175,19 @@ cdef inline object kept_operand(Tape tape, object operand):
     if is_array(operand):
         return PyFloat_FromDouble((<Traced> operand).num) if (<Traced> operand).number else (<Traced> operand).val
     if isinstance(operand, np_ndarray):
-        return tape.guard(operand)
+        return tape.guard(as_constant(operand))
     return np.array(operand) if isinstance(operand, (list, tuple)) else operand
+
+
+cdef object as_constant(object operand):
+    """An operand that is not tracked; subclasses of ndarray as their plain data, those refused for which it means something else."""
+    if not isinstance(operand, np_ndarray) or type(operand) is np_ndarray:
+        return operand
+    if isinstance(operand, (np.matrix, np.ma.MaskedArray)):
+        raise TypeError(f"an operand is a {type(operand).__name__}, whose arithmetic is not that of arrays: its products or its "
+                        "mask would be lost; pass a plain ndarray: np.asarray(m) of a matrix, m.filled(...) of a masked array, "
+                        "with np.where or where= for its mask")
+    return np.asarray(operand)
 
 
 # ------------------------------------------------------------------------------------------------ elementwise ops
@@ -439,7 +450,7 @@ cdef object elementwise(Op op, tuple inputs, dict kwargs):
             numbers[k] = a.node
             values.append(value_of(a))
         else:
-            values.append(i)
+            values.append(as_constant(i))
     value = op.ufunc(*values, **kwargs) if kwargs else op.ufunc(*values)
     if op.complex_op is not None and any([np.iscomplexobj(v) for v in values]):
         return record(op.complex_op, value, inputs)
@@ -489,6 +500,7 @@ cpdef object record(Op op, object value, tuple inputs, dict params=None, Traced 
                 if op.vjp is not None:
                     reads |= <int> op.reads[k if k < len(op.reads) else len(op.reads) - 1]
         else:
+            as_constant(i)                          # refuses what has another meaning
             number = -1
         numbers.append(number)
     if tape is None or tape.recording == 0 or not differentiable:

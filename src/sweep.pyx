@@ -390,7 +390,7 @@ cdef class Sweep:
         cdef int bit
         values = []
         for bit in (KEEP_X, KEEP_Y, KEEP_Z):
-            values.append(self.kept(i, bit) if node.kept & bit else None)
+            values.append(as_computed(self.kept(i, bit), node.type_num) if node.kept & bit else None)
         return values
 
     cdef object recorded_partial(self, Py_ssize_t i, object partial, object g):
@@ -744,6 +744,22 @@ cdef inline bint in_a_row(int kept, bint read, PyObject *p, cnp.ndarray g) noexc
 
 
 # ------------------------------------------------------------------------------------------------ partials outside of programs
+cdef object as_computed(object value, int type_num):
+    """A kept operand in the precision in which NumPy computed the result. A small unsigned integer would wrap around in -y, its
+    logarithm would be a float16, and a Python float would give way to a float16."""
+    cdef object dtype
+    if is_array(value):
+        return value
+    dtype = cnp.PyArray_DescrFromType(type_num)
+    if not isinstance(value, (np_ndarray, np.generic)):
+        value = np.asarray(value)[()]
+    if value.dtype == dtype:
+        return value
+    if dtype.kind == "c" and value.dtype.kind != "c":
+        dtype = np.finfo(dtype).dtype               # real operands stay real
+    return value.astype(dtype)
+
+
 cdef object call_partial(object partial, list kept):
     """partial(x, y, z) with those of the three that it names."""
     names = PARTIAL_NAMES.get(partial)

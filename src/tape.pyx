@@ -14,6 +14,7 @@ from cgrad._loops cimport Loop, find_loop
 
 import inspect
 import threading
+from mmap import mmap
 
 import numpy as np
 
@@ -350,18 +351,23 @@ cdef class Tape:
     cpdef object guard(self, object value):
         """A value that the tape may keep although the user's code can still reach `value`.
 
-        Small arrays are copied. Large ones are made read-only until the tape goes, so that a change is refused instead of
-        changing the gradient.
+        Small arrays are copied, and those in memory that is not NumPy's. Large ones are made read-only until the tape goes, so
+        that a change is refused instead of changing the gradient.
         """
         if not isinstance(value, cnp.ndarray):
             return value
         if cnp.PyArray_NBYTES(value) <= GUARD_COPY_BYTES:
             return cnp.PyArray_NewCopy(value, cnp.NPY_KEEPORDER)
-        base = value
-        while isinstance(base, np.ndarray):
+        bases, owner = [value], value.base
+        while isinstance(owner, np.ndarray):
+            bases.append(owner)
+            owner = owner.base
+        if owner is not None and value.flags.writeable and not isinstance(owner, mmap):
+            # memory of a bytearray, or of another library, that may be written to without asking NumPy
+            return cnp.PyArray_NewCopy(value, cnp.NPY_KEEPORDER)
+        for base in bases:
             if base.flags.writeable or id(base) in LOCKS:
                 lock(base, self.locked)
-            base = base.base
         return value
 
     def input_numbers(self, Py_ssize_t i):

@@ -16,7 +16,7 @@ from .shape import array_of
 # ------------------------------------------------------------------------------------------------ created like another array
 def writable(value, like):
     """`value` as a constant that tracked values can be written into, as long as the tape of `like` records."""
-    if is_array(like) and value.dtype.kind in "fc" and like.tape_of.recording:
+    if is_array(like) and isinstance(value, np.ndarray) and value.dtype.kind in "fc" and like.tape_of.recording:
         return constant(value, like)
     return value
 
@@ -146,6 +146,7 @@ def angle(z, deg=False):
 
 @implements(np.real_if_close)
 def real_if_close(a, tol=100):
+    a = copy_of(a) if a.is_scalar else a            # NumPy makes an array of a scalar
     return a if np.iscomplexobj(np.real_if_close(plain_value(a), tol)) else real(a)
 
 

@@ -144,6 +144,12 @@ def trapezoid(y, x=None, dx=1.0, axis=-1):
 
 
 # ---------------------------------------------------------------------------------------------- interp
+def as_numbers(x):
+    """An operand; constants in the dtype in which NumPy computes: differences of small unsigned integers would wrap around."""
+    x = as_operand(x)
+    return x if is_array(x) or x.dtype.kind not in "biuf" else x.astype(np.float64, copy=False)
+
+
 def segments(x, xp):
     """Numbers of the two points around each x, and where x is on the segment between them.
 
@@ -200,7 +206,7 @@ INTERP = structural(
 
 @implements(np.interp)
 def interp(x, xp, fp, left=None, right=None, period=None):
-    x, xp, fp = as_operand(x), as_operand(xp), as_operand(fp)
+    x, xp, fp = map(as_numbers, (x, xp, fp))
     if period is not None:
         np.interp(plain_value(x), plain_value(xp), plain_value(fp), period=period)              # NumPy's own errors
         period, left, right = abs(period), None, None

@@ -95,13 +95,31 @@ def reshape_method(self, *shape, order="C", **kwargs):
     return reshaped(self, given, value, "C" if order == "C" else c_or_f(order, given))
 
 
+def memory_order(value):
+    """The axes from the slowest to the fastest in memory, as the K of NumPy's order= has them.
+
+    By falling stride, whatever its sign; an axis that does not move in memory keeps its place among the others.
+    """
+    strides = [abs(stride) if n > 1 else 0 for stride, n in zip(value.strides, value.shape)]
+    fastest_first = []
+    for axis in reversed(range(value.ndim)):
+        at = len(fastest_first)
+        for k in reversed(range(at)):
+            other = strides[fastest_first[k]]
+            if strides[axis] and other:
+                if other <= strides[axis]:
+                    break
+                at = k
+        fastest_first.insert(at, axis)
+    return fastest_first[::-1]
+
+
 @implements(np.ravel)
 @method("ravel")
 def ravel(a, order="C"):
     given = array_of(a)
     if order in ("K", "k") and not given.flags.forc:
-        # K is the order of memory: that of the axes by falling stride, whatever its sign
-        return ravel(transpose(a, sorted(range(given.ndim), key=lambda axis: -abs(given.strides[axis]))))
+        return ravel(transpose(a, memory_order(given)))
     if order in ("K", "k"):
         order = "A"
     return reshaped(a, given, given.ravel(order), c_or_f(order, given))

@@ -138,6 +138,8 @@ def average(a, axis=None, weights=None, returned=False, *, keepdims=NO_VALUE):
         return (z, np.full(z.shape, a.size / z.size, z.dtype)[()]) if returned else z
     weights = weights if is_array(weights) else np.asanyarray(weights)
     value, total = np.average(plain_value(a), axis, plain_value(weights), returned=True, **keep)
+    if not is_array(weights):                       # in NumPy's precision, not in their own
+        weights = weights.astype(np.result_type(weights, value.real), copy=False)
     params = reduction_params(a.ndim, axis, keep.get("keepdims", False))
     if weights.shape != a.shape:
         # of the shape of the averaged axes, in their order; NumPy has checked it
