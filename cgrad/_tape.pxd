@@ -94,6 +94,7 @@ cdef class Tape:
     cdef public bint spent              # its values were freed by a sweep
     cdef public int of                  # node being differentiated by a recorded sweep, else -1
     cdef dict locked               # id -> ndarray made read-only for this tape
+    cdef public int users               # GradientTapes that ever recorded here
     cdef public list windows            # open GradientTapes
 
     cdef Node *push(self, Op op) except NULL

@@ -260,6 +260,7 @@ class GradientTape:
         if self._tape is not None:
             raise TapeError("GradientTape: entered twice; make a new one, or use reset()")
         self._tape = open_tape()
+        self._tape.users += 1
         self._tape.windows.append(self)
         self._start = len(self._tape)
         return self
@@ -529,7 +530,8 @@ class GradientTape:
         recorded = current_tape() is not None
         spans = self._spans + ([(self._start, len(self._tape))] if self._start is not None else [])
         numbers = [n for n, _, _ in found if n >= 0]
-        freeing = not self.persistent and not recorded and self._tape.recording == 0
+        # what was recorded for two tapes at once may be wanted by the other one still
+        freeing = not self.persistent and not recorded and self._tape.recording == 0 and self._tape.users == 1
         grads = iter(reverse(self._tape, nodes, seeds, numbers, windows=spans, recorded=recorded, freeing=freeing, lead=lead))
         results = [unconnected(next(grads) if n >= 0 else None, lead + shape, dtype, mode) for n, shape, dtype in found]
         return rebuild(results)

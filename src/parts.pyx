@@ -74,7 +74,9 @@ cdef object freeze_index(object index):
         raise TypeError(f"getitem: a tracked {index.dtype} array is no index; indices are integers or booleans: "
                         "use x.value.astype(int), or a comparison, which is plain already")
     if isinstance(index, (list, np_ndarray)):
-        return np.array(index, dtype=np.intp if isinstance(index, list) and not index else None)
+        frozen = np.array(index)
+        # an empty list has no dtype of its own, and names nothing
+        return frozen.astype(np.intp) if isinstance(index, list) and not frozen.size and frozen.dtype.kind == "f" else frozen
     if isinstance(index, np_generic):
         return index.item() if index.dtype.kind in "iu" else index
     return index

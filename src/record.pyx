@@ -11,6 +11,7 @@ from cpython.float cimport PyFloat_AS_DOUBLE, PyFloat_Check, PyFloat_CheckExact,
 from cpython.long cimport PyLong_CheckExact
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF
+from libc.math cimport isinf
 
 from cgrad._loops cimport Loop, fp_clear, fp_trouble
 from cgrad._tape cimport KEEP_X, KEEP_Y, KEEP_Z, LEAF_OP, NUMBER, ZERO, Node, Op, Tape, current_tape
@@ -395,6 +396,8 @@ cdef object binary(Op op, object a, object b):
             if not is_weak(a if numbers_x else b):
                 return elementwise(op, (a, b), None)
             pf, qf = <float> p if numbers_x else 0, <float> q if numbers_y else 0
+            if (isinf(pf) and not isinf(p)) or (isinf(qf) and not isinf(q)):
+                return elementwise(op, (a, b), None)            # NumPy warns of the overflow
             args[0], args[1] = <char *> &pf, <char *> &qf
         else:
             args[0], args[1] = <char *> &p, <char *> &q

@@ -241,3 +241,16 @@ def test_exception_inside_a_tape():
     with pytest.raises(KeyError), cgrad.GradientTape():
         raise KeyError("stop")
     assert cgrad._tape.current_tape() is None
+
+
+def test_two_tapes_side_by_side():
+    """One gradient from each, as generator and discriminator are trained."""
+    a, b = cgrad.Variable(2.0), cgrad.Variable(3.0)
+    with cgrad.GradientTape() as one, cgrad.GradientTape() as two:
+        shared = a * b
+        y, z = shared * a, shared * b
+    assert one.gradient(y, a) == 12.0
+    assert two.gradient(z, b) == 12.0
+    for tape in (one, two):
+        with pytest.raises(cgrad.TapeError, match="persistent"):
+            tape.gradient(y, a)

@@ -177,3 +177,17 @@ def test_a_write_that_fails_leaves_every_view_with_its_value():
 def test_scalars_of_numpy_are_scalars_here(function, x):
     # one was an array for a scalar, the other a scalar for an array
     assert type(cgrad.vjp(function, x)[0]) is type(function(x))
+
+
+@pytest.mark.parametrize("index", [[], [[]], [[], []]])
+def test_empty_lists_as_indices(index):
+    # nested ones were taken for floating arrays
+    x = np.ones((3, 2))
+    np.testing.assert_array_equal(cgrad.vjp(lambda x: x[index], x)[0], x[index])
+
+
+@pytest.mark.parametrize("function", [np.maximum, np.fmin, np.add])
+def test_overflow_of_a_python_float_in_single_precision_warns(function):
+    # the fast path cast it without a word
+    with pytest.warns(RuntimeWarning, match="overflow"):
+        cgrad.vjp(lambda x: function(x, 1e300), np.ones(3, np.float32))
