@@ -31,6 +31,7 @@ cdef extern from "c/recycle.h":
     ctypedef void *cgrad_spare_t
     void *cgrad_take_spare(cgrad_spare_t *) noexcept nogil
     void cgrad_give_spare(cgrad_spare_t *, void *) noexcept nogil
+    void *cgrad_exchange_spare(cgrad_spare_t *, void *) noexcept nogil
 
 cdef enum:
     FIRST_NODES = 128       # room of a new tape; most functions need no more
@@ -146,9 +147,39 @@ cdef enum:
     SMALL_BYTES = 1 << 10       # arrays up to this size are cut from chunks
     LARGE_BYTES = 1 << 18       # arrays from this size on use blocks
     SPARE_BLOCKS = 3            # how many blocks wait at most
+    KEPT_BLOCKS = 4             # how many wait for the next tape,
+    KEPT_BYTES = 1 << 22        # each of at most this size
     ALIGNMENT = 64
 
 cdef cgrad_spare_t spare_chunk = NULL
+cdef cgrad_spare_t kept_blocks[KEPT_BLOCKS]         # owned references; each changes hands by one atomic exchange
+for _k in range(KEPT_BLOCKS):
+    kept_blocks[_k] = NULL
+
+
+cdef object take_kept(cnp.npy_intp size):
+    """A block of this size that an earlier tape left, or None."""
+    cdef int k
+    cdef PyObject *p
+    cdef object block
+    for k in range(KEPT_BLOCKS):
+        p = <PyObject *> cgrad_take_spare(&kept_blocks[k])
+        if p != NULL:
+            block = <object> p
+            Py_XDECREF(p)
+            if cnp.PyArray_NBYTES(<cnp.ndarray> block) == size:
+                return block
+            leave_kept(k, block)
+    return None
+
+
+cdef int leave_kept(int k, object block) except -1:
+    """Leave a block in place k for the next tape, instead of the one that waits there."""
+    cdef PyObject *former
+    Py_INCREF(block)
+    former = <PyObject *> cgrad_exchange_spare(&kept_blocks[k], <void *> block)
+    Py_XDECREF(former)
+    return 0
 
 
 @cython.final
@@ -216,6 +247,10 @@ cdef class Pool:
         for k in range(len(self.spare) - 1, -1, -1):
             if cnp.PyArray_NBYTES(<cnp.ndarray> self.spare[k]) == size:
                 return self.spare.pop(k)
+        if size <= KEPT_BYTES:
+            block = take_kept(size)
+            if block is not None:
+                return block
         return cnp.PyArray_EMPTY(1, &size, cnp.NPY_UINT8, 0)
 
     cdef void give_back(self, object block) noexcept:
@@ -225,7 +260,12 @@ cdef class Pool:
             self.spare.append(block)
 
     cdef int drain(self) except -1:
-        """Let go of the blocks that wait."""
+        """Let go of the blocks that wait; a few of moderate size stay for the next tape."""
+        cdef int k = 0
+        for block in self.spare:
+            if k < KEPT_BLOCKS and cnp.PyArray_NBYTES(<cnp.ndarray> block) <= KEPT_BYTES:
+                leave_kept(k, block)
+                k += 1
         self.spare.clear()
         return 0
 

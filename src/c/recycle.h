@@ -18,6 +18,12 @@ static inline void *cgrad_take_spare(cgrad_spare_t *spare)
     return CGRAD_EXCHANGE(spare, NULL);
 }
 
+/* Leaves another buffer in the place; returns the one that was there, or NULL. */
+static inline void *cgrad_exchange_spare(cgrad_spare_t *spare, void *buffer)
+{
+    return CGRAD_EXCHANGE(spare, buffer);
+}
+
 /* Gives a buffer of that size back; frees what was spared before. */
 static inline void cgrad_give_spare(cgrad_spare_t *spare, void *buffer)
 {
