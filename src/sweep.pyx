@@ -183,10 +183,12 @@ cdef class Sweep:
     cdef int add(self, Py_ssize_t i, object g, Op op) except -1:
         """Add a contribution, checked and brought to the shape and dtype of node i."""
         cdef Node *node = &self.tape.nodes[i]
+        cdef Node copy
         cdef Py_ssize_t k = i - self.lo
         cdef object old
         if self.recorded:
-            g = self.fit_recorded(node, g, op)
+            copy = node[0]                          # what is recorded may move the nodes
+            g = self.fit_recorded(&copy, g, op)
             self.put(i, g if self.state[k] == NONE else self.take(i) + g)
             return 0
         if self.is_number(node):
